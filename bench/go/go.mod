@@ -1,0 +1,3 @@
+module sisal-bench-go
+
+go 1.19

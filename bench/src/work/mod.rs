@@ -1,0 +1,106 @@
+//! The kinds of work, and how each is clocked.
+//!
+//! A contestant brings only what is its own: how it spawns, yields, parks and sleeps. What is counted
+//! and when the clock starts and stops is here, once, so that it cannot differ between contestants.
+//! The Go program does the same by the same names.
+
+mod gate;
+mod idle;
+mod parked;
+mod sleepers;
+mod turns;
+mod wake;
+
+pub use gate::Gate;
+pub use idle::Idle;
+pub use parked::Parked;
+pub use sleepers::{Roster, Sleepers};
+pub use turns::{Batches, Yields};
+pub use wake::{Submissions, Ticket};
+
+use std::time::Duration;
+
+/// Tasks of a warm-up that is too small to leave a trace in the figures: enough to start every worker.
+const WARM_UP_TASKS: usize = 100;
+/// How long tasks that have announced their park get to reach it.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// A kind of work with its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Spawn and join empty tasks.
+    Spawn(Batches),
+    /// Tasks that yield to one another.
+    Yields(Yields),
+    /// Memory of parked tasks.
+    ParkedMemory(Parked),
+    /// Time to create parked tasks.
+    ParkedCreate(Parked),
+    /// Tasks that each sleep once.
+    Sleepers(Sleepers),
+    /// One task at a time handed to an idle runtime.
+    WakeIdle(Submissions),
+    /// Parked tasks and nothing to do.
+    IdleCpu(Idle),
+}
+
+impl Work {
+    /// The work in words a program can read: its kind, then `key=value` for every size.
+    pub fn arguments(&self) -> Vec<String> {
+        let (kind, sizes, workers): (&str, Vec<(&str, usize)>, usize) = match *self {
+            Self::Spawn(w) => (
+                "spawn",
+                vec![("tasks", w.tasks), ("batch", w.batch)],
+                w.workers,
+            ),
+            Self::Yields(w) => (
+                "yields",
+                vec![("fibers", w.fibers), ("yields", w.yields)],
+                w.workers,
+            ),
+            Self::ParkedMemory(w) => ("parked-memory", vec![("tasks", w.tasks)], w.workers),
+            Self::ParkedCreate(w) => ("parked-create", vec![("tasks", w.tasks)], w.workers),
+            Self::Sleepers(w) => ("sleepers", vec![("tasks", w.tasks)], w.workers),
+            Self::WakeIdle(w) => ("wake-idle", vec![("count", w.count)], w.workers),
+            Self::IdleCpu(w) => {
+                let millis = w.span.as_millis() as usize;
+                (
+                    "idle-cpu",
+                    vec![("parked", w.parked), ("millis", millis)],
+                    w.workers,
+                )
+            }
+        };
+        let pairs = sizes.into_iter().chain([("workers", workers)]);
+        std::iter::once(kind.to_owned())
+            .chain(pairs.map(|(key, value)| format!("{key}={value}")))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_told_by_kind_and_sizes() {
+        let work = Work::Spawn(Batches {
+            tasks: 30,
+            batch: 10,
+            workers: 2,
+        });
+        assert_eq!(
+            work.arguments(),
+            ["spawn", "tasks=30", "batch=10", "workers=2"]
+        );
+        let work = Work::IdleCpu(Idle {
+            parked: 5,
+            span: Duration::from_secs(3),
+            workers: 2,
+        });
+        assert_eq!(
+            work.arguments(),
+            ["idle-cpu", "parked=5", "millis=3000", "workers=2"]
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! The depot: stacks for all threads, behind one lock.
+//!
+//! Workers take and give batches; what they keep between is theirs. The lock is held for bookkeeping
+//! only ([`Ledger`]): mapping, unmapping and giving back pages happen outside of it, with the stacks in
+//! question reserved or withheld.
+#![allow(
+    unsafe_code,
+    reason = "taking a stack back trusts the caller; advises memory"
+)]
+
+use super::advise::advise;
+use super::arena::Arena;
+use super::ledger::{Batch, Ledger};
+use super::{GuardKind, SizeClass, Stack};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Hands out stacks, takes them back, and gives their memory back to the kernel when told to.
+///
+/// Dropping a depot unmaps its arenas. There should be no stack in use then: an arena that has one is
+/// leaked, so that no memory is freed under code that runs on it.
+///
+/// ```
+/// use sisal_context::stack::{Depot, SizeClass};
+///
+/// let depot = Depot::new(Some(3));
+/// let mut stacks = Vec::new();
+/// assert_eq!(depot.take(SizeClass::DEFAULT, 10, &mut stacks), 3);
+/// assert_eq!(depot.counts().in_use, 3);
+/// // SAFETY: nothing runs on them, and they came from this depot.
+/// unsafe { depot.give(&stacks) };
+/// assert_eq!(depot.dirty(), 3);
+/// assert_eq!(depot.trim().stacks, 3);
+/// assert_eq!(depot.dirty(), 0);
+/// ```
+pub struct Depot {
+    limit: usize,
+    strongest: GuardKind,
+    /// The ledger's count, for readers without the lock; written under it.
+    dirty: AtomicUsize,
+    ledger: Mutex<Ledger>,
+}
+
+/// What a depot has: see [`Depot::counts`].
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Stacks handed out, and those that are just being mapped for somebody.
+    pub in_use: usize,
+    /// Stacks that can be had without mapping more.
+    pub free: usize,
+    /// Free stacks whose pages are still resident.
+    pub dirty: usize,
+    /// Arenas mapped.
+    pub arenas: usize,
+    /// Address space of those arenas.
+    pub mapped_bytes: usize,
+}
+
+/// What [`Depot::trim`] gave back.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trimmed {
+    /// Free stacks whose pages were resident and no longer are.
+    pub stacks: usize,
+    /// Arenas unmapped.
+    pub arenas: usize,
+}
+
+impl Depot {
+    /// A depot that has no stacks yet, and never hands out more than `limit` at once, over all classes.
+    pub fn new(limit: Option<usize>) -> Depot {
+        Depot::with_guards(limit, GuardKind::Marker)
+    }
+
+    /// A depot with no stronger guards than `strongest`: for tests, which need each kind on any kernel.
+    #[doc(hidden)]
+    pub fn with_guards(limit: Option<usize>, strongest: GuardKind) -> Depot {
+        Depot {
+            limit: limit.unwrap_or(usize::MAX),
+            strongest,
+            dirty: AtomicUsize::new(0),
+            ledger: Mutex::default(),
+        }
+    }
+
+    /// Appends up to `want` stacks to `out` and returns how many. None means that none can be had now:
+    /// the limit is reached or the kernel refused memory.
+    pub fn take(&self, class: SizeClass, want: usize, out: &mut Vec<Stack>) -> usize {
+        let already = out.len();
+        let mut ledger = self.lock();
+        let granted = ledger.reserve(want, self.limit);
+        let mut missing = granted - ledger.take(class, granted, out);
+        while missing > 0 {
+            drop(ledger);
+            let arena = Arena::map(class, self.strongest);
+            ledger = self.lock();
+            let refused = arena.map(|arena| ledger.add(arena)).is_err();
+            missing -= ledger.take(class, missing, out);
+            if refused {
+                ledger.cancel_reservation(missing);
+                break;
+            }
+        }
+        self.publish(&ledger);
+        drop(ledger);
+        let taken = &out[already..];
+        taken.iter().for_each(|stack| stack.arm_canary());
+        taken.len()
+    }
+
+    /// Takes stacks back. Their pages stay resident until they are taken again or trimmed.
+    ///
+    /// # Safety
+    ///
+    /// Nothing runs or is suspended on the stacks. Each was taken from this depot, is given back once,
+    /// and no copy of it is used afterwards.
+    pub unsafe fn give(&self, stacks: &[Stack]) {
+        let mut ledger = self.lock();
+        stacks.iter().for_each(|&stack| ledger.put(stack));
+        self.publish(&ledger);
+    }
+
+    /// Gives memory back to the kernel: arenas that are entirely free are unmapped, but for the last used
+    /// of each class; the pages of all other free stacks are dropped.
+    pub fn trim(&self) -> Trimmed {
+        let mut trimmed = Trimmed::default();
+        let mut cursor = 0;
+        loop {
+            let batch = self.begin_trim(&mut cursor);
+            if batch.is_empty() {
+                return trimmed;
+            }
+            self.release(batch, &mut trimmed);
+        }
+    }
+
+    fn begin_trim(&self, cursor: &mut usize) -> Batch {
+        let mut ledger = self.lock();
+        let batch = ledger.begin_trim(cursor);
+        self.publish(&ledger);
+        batch
+    }
+
+    fn release(&self, batch: Batch, trimmed: &mut Trimmed) {
+        // SAFETY: the ranges are free slots of our arenas, withheld from being taken or unmapped until
+        // `end_trim`. If the kernel refuses (locked memory), the pages stay: no harm but their size.
+        if unsafe { advise(&batch.ranges, libc::MADV_DONTNEED) }.is_ok() {
+            trimmed.stacks += batch.ranges.len();
+        }
+        let mut departures = Vec::with_capacity(batch.leaving.len());
+        for (index, arena) in batch.leaving {
+            trimmed.stacks += arena.dirty();
+            let departure = arena.unmap();
+            trimmed.arenas += usize::from(departure.is_ok());
+            departures.push((index, departure));
+        }
+        self.lock().end_trim(&batch.withheld, departures);
+    }
+
+    /// Free stacks whose pages are still resident. Takes no lock.
+    #[inline]
+    pub fn dirty(&self) -> usize {
+        self.dirty.load(Relaxed)
+    }
+
+    /// What the depot has at the moment.
+    pub fn counts(&self) -> Counts {
+        self.lock().counts()
+    }
+
+    fn publish(&self, ledger: &Ledger) {
+        self.dirty.store(ledger.dirty(), Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Depot {
+    fn drop(&mut self) {
+        let ledger = self
+            .ledger
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for arena in ledger.drain().filter(Arena::is_entirely_free) {
+            // What can't be unmapped is left with its pages given back.
+            arena.unmap().ok();
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The bookkeeping of a depot: its arenas, and where the next stack comes from.
+//!
+//! Pure data under the depot's lock; the system calls are made by the depot, outside of it.
+//!
+//! *Taking*, in this order: the class's `current` arena (the one last freed into or taken from, whose
+//! pages are the warmest), the lowest numbered arena of the class that has room, and if there is none the
+//! depot maps one and adds it.
+//!
+//! *Trimming* is done in batches, so that few stacks are withheld at a time:
+//! 1. [`Ledger::begin_trim`], locked: takes arenas that are entirely free, but for each class's current
+//!    one, out of the ledger, and withholds the dirty slots of the others.
+//! 2. Unlocked: the depot unmaps the first and gives back the pages of the second.
+//! 3. [`Ledger::end_trim`], locked: slots are free again and clean; numbers of arenas that are gone can
+//!    be used again; arenas that could not be unmapped come back.
+
+use super::arena::Arena;
+use super::index_set::IndexSet;
+use super::{Counts, SizeClass, Stack};
+use libc::iovec;
+
+/// Stacks given back to the kernel in one system call.
+const TRIM_BATCH: usize = 512;
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    /// By arena number; `None` where an arena was released or is being released.
+    arenas: Vec<Option<Arena>>,
+    /// Numbers that may be used again.
+    vacant: Vec<u32>,
+    pools: [Pool; SizeClass::COUNT],
+    /// Arenas that have dirty slots or are entirely free.
+    to_trim: IndexSet,
+    /// INVARIANT: sums over `arenas`; `in_use` also counts stacks reserved but not yet taken.
+    counts: Counts,
+    slots: usize,
+}
+
+/// The arenas of one class.
+#[derive(Default)]
+struct Pool {
+    current: Option<u32>,
+    /// Arenas with a free slot.
+    room: IndexSet,
+}
+
+/// Memory on its way back to the kernel.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// Entirely free arenas, out of the ledger.
+    pub(super) leaving: Vec<(u32, Arena)>,
+    /// The pages of the withheld slots.
+    pub(super) ranges: Vec<iovec>,
+    /// Arena numbers and their withheld slots.
+    pub(super) withheld: Vec<(u32, u64)>,
+}
+
+/// What became of an arena that was to be unmapped.
+pub(super) type Departure = (u32, Result<(), Arena>);
+
+impl Ledger {
+    /// Counts up to `want` stacks as in use, but not more than `limit` altogether: how many.
+    #[must_use]
+    pub(super) fn reserve(&mut self, want: usize, limit: usize) -> usize {
+        let granted = want.min(limit.saturating_sub(self.counts.in_use));
+        self.counts.in_use += granted;
+        granted
+    }
+
+    /// Takes back what [`Ledger::reserve`] granted and could not be taken.
+    pub(super) fn cancel_reservation(&mut self, count: usize) {
+        self.counts.in_use -= count;
+    }
+
+    /// Takes up to `want` reserved stacks from the arenas there are: how many.
+    pub(super) fn take(&mut self, class: SizeClass, want: usize, out: &mut Vec<Stack>) -> usize {
+        let mut taken = 0;
+        while taken < want {
+            let Some(index) = self.arena_with_room(class) else {
+                break;
+            };
+            taken += self.update(index, |arena| arena.take(index, want - taken, out));
+            self.pools[class.index()].current = Some(index);
+        }
+        taken
+    }
+
+    /// Takes a stack back, which is free and dirty then.
+    pub(super) fn put(&mut self, stack: Stack) {
+        self.update(stack.arena, |arena| arena.put(stack));
+        self.to_trim.insert(stack.arena as usize);
+        self.pools[stack.class.index()].current = Some(stack.arena);
+        self.counts.in_use -= 1;
+    }
+
+    /// Adds a new arena under a number that no other has.
+    pub(super) fn add(&mut self, arena: Arena) {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.arenas.push(None);
+            (self.arenas.len() - 1) as u32
+        });
+        self.place(index, arena);
+    }
+
+    /// Starts on the next arenas from number `cursor` on, and moves it behind them. An empty batch means
+    /// that there are no more.
+    #[must_use]
+    pub(super) fn begin_trim(&mut self, cursor: &mut usize) -> Batch {
+        let mut batch = Batch::default();
+        while batch.ranges.len() + batch.leaving.len() < TRIM_BATCH {
+            let Some(index) = self.to_trim.next(*cursor) else {
+                break;
+            };
+            *cursor = index + 1;
+            self.begin_trim_of(index as u32, &mut batch);
+        }
+        batch
+    }
+
+    fn begin_trim_of(&mut self, index: u32, batch: &mut Batch) {
+        let arena = self.arena(index);
+        let entirely_free = arena.is_entirely_free();
+        if entirely_free && self.pools[arena.class().index()].current != Some(index) {
+            batch.leaving.push((index, self.remove(index)));
+            return;
+        }
+        let slots = self.update(index, Arena::begin_trim);
+        if slots != 0 {
+            batch
+                .ranges
+                .extend(self.arena(index).resident_ranges(slots));
+            batch.withheld.push((index, slots));
+        }
+        // An entirely free one is looked at again: it may not be current the next time.
+        self.to_trim.set(index as usize, entirely_free);
+    }
+
+    /// Ends what [`Ledger::begin_trim`] started.
+    pub(super) fn end_trim(&mut self, withheld: &[(u32, u64)], departures: Vec<Departure>) {
+        for &(index, slots) in withheld {
+            self.update(index, |arena| arena.end_trim(slots));
+            if self.arena(index).is_entirely_free() {
+                self.to_trim.insert(index as usize);
+            }
+        }
+        for (index, departure) in departures {
+            match departure {
+                Ok(()) => self.vacant.push(index),
+                Err(arena) => self.place(index, arena),
+            }
+        }
+    }
+
+    /// Removes all arenas, for good.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Arena> {
+        std::mem::take(&mut self.arenas).into_iter().flatten()
+    }
+
+    pub(super) fn dirty(&self) -> usize {
+        self.counts.dirty
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            free: self.slots.saturating_sub(self.counts.in_use),
+            ..self.counts
+        }
+    }
+
+    fn arena_with_room(&self, class: SizeClass) -> Option<u32> {
+        let pool = &self.pools[class.index()];
+        let current = pool.current.filter(|&index| self.arena(index).has_room());
+        current.or_else(|| pool.room.next(0).map(|index| index as u32))
+    }
+
+    fn arena(&self, index: u32) -> &Arena {
+        let arena = self.arenas[index as usize].as_ref();
+        arena.expect("an arena with stacks out, or in a set of the ledger, is in its place")
+    }
+
+    /// Changes an arena, and keeps the sums and sets in step.
+    fn update<R>(&mut self, index: u32, change: impl FnOnce(&mut Arena) -> R) -> R {
+        let arena = self.arenas[index as usize].as_mut();
+        let arena =
+            arena.expect("an arena with stacks out, or in a set of the ledger, is in its place");
+        self.counts.dirty -= arena.dirty();
+        let result = change(arena);
+        self.counts.dirty += arena.dirty();
+        let pool = &mut self.pools[arena.class().index()];
+        pool.room.set(index as usize, arena.has_room());
+        result
+    }
+
+    fn place(&mut self, index: u32, arena: Arena) {
+        debug_assert!(arena.is_entirely_free() && arena.dirty() == 0);
+        self.counts.arenas += 1;
+        self.counts.mapped_bytes += arena.bytes();
+        self.slots += arena.slots();
+        self.pools[arena.class().index()]
+            .room
+            .insert(index as usize);
+        self.to_trim.insert(index as usize);
+        self.arenas[index as usize] = Some(arena);
+    }
+
+    fn remove(&mut self, index: u32) -> Arena {
+        let arena = self.arenas[index as usize].take();
+        let arena = arena.expect("only an arena in its place is removed");
+        self.counts.arenas -= 1;
+        self.counts.mapped_bytes -= arena.bytes();
+        self.counts.dirty -= arena.dirty();
+        self.slots -= arena.slots();
+        self.pools[arena.class().index()]
+            .room
+            .remove(index as usize);
+        self.to_trim.remove(index as usize);
+        arena
+    }
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.leaving.is_empty() && self.withheld.is_empty()
+    }
+}

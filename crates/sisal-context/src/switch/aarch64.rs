@@ -1,0 +1,101 @@
+//! The switch on aarch64, AAPCS64 calling convention.
+
+use super::Entry;
+use std::arch::{asm, naked_asm};
+
+/// Words laid on a fresh stack, from the stack pointer upwards: where to resume, what to call there,
+/// and two words that keep the stack pointer 16-byte aligned, as the processor demands.
+const FIRST_FRAME_WORDS: usize = 4;
+
+/// See [`super::prepare`].
+#[inline]
+pub(super) unsafe fn prepare(top: *mut u8, entry: Entry) -> *mut u8 {
+    let sp = top.cast::<usize>().wrapping_sub(FIRST_FRAME_WORDS);
+    // SAFETY: the four words below `top` are writable and unused, by the caller's promise.
+    unsafe {
+        sp.write(root as *const () as usize);
+        sp.add(1).write(entry as *const () as usize);
+        sp.add(2).write(0);
+        sp.add(3).write(0);
+    }
+    sp.cast()
+}
+
+/// The root frame of every stack. Arrives by a jump with the stack pointer still at the first frame and
+/// the passed word in `x2`.
+#[unsafe(naked)]
+unsafe extern "C" fn root() {
+    naked_asm!(
+        ".cfi_startproc",
+        // A landing pad for the jump, where branch targets are enforced.
+        "hint #36",
+        // Unwinders and backtraces stop here: the caller of this frame does not exist.
+        ".cfi_undefined lr",
+        // Zero frame pointer and return address end walks along frame pointers too.
+        "mov x29, xzr",
+        "mov x30, xzr",
+        "ldr x3, [sp, #8]",
+        "add sp, sp, #32",
+        "mov x0, x2",
+        "blr x3",
+        // `entry` never returns.
+        "brk #1",
+        ".cfi_endproc",
+    )
+}
+
+/// See [`super::switch`].
+#[inline(always)]
+pub(super) unsafe fn switch(save: *mut *mut u8, to: *mut u8, word: usize) -> usize {
+    let passed;
+    // SAFETY: every register is saved by hand or named as clobbered, the stack pointer comes back with
+    // the value it had, and the caller vouches for `save` and `to`.
+    unsafe {
+        asm!(
+            "sub sp, sp, #32",
+            "stp x19, x29, [sp, #8]",
+            "adr x3, 2f",
+            "str x3, [sp]",
+            "mov x4, sp",
+            "str x4, [x0]",
+            "mov sp, x1",
+            "ldr x3, [sp]",
+            "br x3",
+            "2:",
+            "hint #36",
+            "ldp x19, x29, [sp, #8]",
+            "add sp, sp, #32",
+            inout("x0") save => _,
+            inout("x1") to => _,
+            inout("x2") word => passed,
+            out("x20") _, out("x21") _, out("x22") _, out("x23") _, out("x24") _,
+            out("x25") _, out("x26") _, out("x27") _, out("x28") _, out("x30") _,
+            out("v8") _, out("v9") _, out("v10") _, out("v11") _,
+            out("v12") _, out("v13") _, out("v14") _, out("v15") _,
+            clobber_abi("C"),
+        );
+    }
+    passed
+}
+
+/// See [`super::call_on`]. Keeps a frame record, by which unwinders find the way back.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn call_on(top: *mut u8, f: extern "C" fn(*mut u8), data: *mut u8) {
+    naked_asm!(
+        ".cfi_startproc",
+        "stp x29, x30, [sp, #-16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset x29, -16",
+        ".cfi_offset x30, -8",
+        "mov x29, sp",
+        ".cfi_def_cfa_register x29",
+        "mov sp, x0",
+        "mov x0, x2",
+        "blr x1",
+        "mov sp, x29",
+        "ldp x29, x30, [sp], #16",
+        ".cfi_def_cfa sp, 0",
+        "ret",
+        ".cfi_endproc",
+    )
+}

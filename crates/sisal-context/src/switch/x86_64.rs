@@ -1,0 +1,92 @@
+//! The switch on x86_64, System V calling convention.
+
+use super::Entry;
+use std::arch::{asm, naked_asm};
+
+/// Words laid on a fresh stack, from the stack pointer upwards: where to resume, what to call there,
+/// and two words that keep the stack 16-byte aligned at that call.
+const FIRST_FRAME_WORDS: usize = 4;
+
+/// See [`super::prepare`].
+#[inline]
+pub(super) unsafe fn prepare(top: *mut u8, entry: Entry) -> *mut u8 {
+    let sp = top.cast::<usize>().wrapping_sub(FIRST_FRAME_WORDS);
+    // SAFETY: the four words below `top` are writable and unused, by the caller's promise.
+    unsafe {
+        sp.write(root as *const () as usize);
+        sp.add(1).write(entry as *const () as usize);
+        sp.add(2).write(0);
+        sp.add(3).write(0);
+    }
+    sp.cast()
+}
+
+/// The root frame of every stack. Arrives by a jump with the stack pointer above its own address and
+/// the passed word in `rdx`.
+#[unsafe(naked)]
+unsafe extern "C" fn root() {
+    naked_asm!(
+        ".cfi_startproc",
+        // Unwinders and backtraces stop here: the caller of this frame does not exist.
+        ".cfi_undefined rip",
+        // A zero frame pointer ends walks along frame pointers too.
+        "xor ebp, ebp",
+        "mov rdi, rdx",
+        "pop rax",
+        "call rax",
+        // `entry` never returns.
+        "ud2",
+        ".cfi_endproc",
+    )
+}
+
+/// See [`super::switch`].
+#[inline(always)]
+pub(super) unsafe fn switch(save: *mut *mut u8, to: *mut u8, word: usize) -> usize {
+    let passed;
+    // SAFETY: every register is saved by hand or named as clobbered, the stack pointer comes back with
+    // the value it had, and the caller vouches for `save` and `to`.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "lea rax, [rip + 2f]",
+            "push rax",
+            "mov [rdi], rsp",
+            // Between these two lines we are on neither stack: nothing may be pushed.
+            "mov rsp, rsi",
+            "pop rax",
+            "jmp rax",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            inout("rdi") save => _,
+            inout("rsi") to => _,
+            inout("rdx") word => passed,
+            out("r12") _, out("r13") _, out("r14") _, out("r15") _,
+            clobber_abi("sysv64"),
+        );
+    }
+    passed
+}
+
+/// See [`super::call_on`]. Keeps a frame pointer, by which unwinders find the way back.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn call_on(top: *mut u8, f: extern "C" fn(*mut u8), data: *mut u8) {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rdi",
+        "mov rdi, rdx",
+        "call rsi",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    )
+}

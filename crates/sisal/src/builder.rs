@@ -1,0 +1,135 @@
+//! Setting up a runtime.
+
+use crate::prim::reason::Place;
+use crate::runtime::{self, Runtime};
+use crate::sched::shared::Config;
+use crate::settings::{self, BuildError, Overrides};
+use sisal_context::stack::SizeClass;
+use std::panic::Location;
+use std::time::Duration;
+
+/// How a runtime is to be. What is not set here comes from the environment, and else has a default.
+///
+/// | method | environment | default |
+/// |---|---|---|
+/// | [`workers`](Self::workers) | `SISAL_WORKERS` | the CPUs this process may use |
+/// | [`max_workers`](Self::max_workers) | `SISAL_MAX_WORKERS` | twice that |
+/// | [`stack_size`](Self::stack_size) | `SISAL_STACK_SIZE` | 192 KiB |
+/// | [`max_fibers`](Self::max_fibers) | `SISAL_MAX_FIBERS` | no limit |
+/// | [`max_stacks`](Self::max_stacks) | `SISAL_MAX_STACKS` | no limit |
+/// | [`name`](Self::name) | `SISAL_NAME` | `sisal` |
+/// | [`verbose`](Self::verbose) | `SISAL_VERBOSE` | no |
+/// | [`stats`](Self::stats) | `SISAL_STATS` | no |
+/// | [`shutdown_timeout`](Self::shutdown_timeout) | `SISAL_SHUTDOWN_TIMEOUT` | 10 seconds |
+///
+/// ```
+/// let runtime = sisal::Runtime::builder().workers(2).name("crunch").build()?;
+/// assert_eq!(runtime.run(|| 6 * 7), 42);
+/// # Ok::<(), sisal::BuildError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until `build` or `run`"]
+pub struct RuntimeBuilder {
+    overrides: Overrides,
+}
+
+impl RuntimeBuilder {
+    /// How many workers there are, from 1 to 1024.
+    pub fn workers(mut self, workers: usize) -> RuntimeBuilder {
+        self.overrides.workers = Some(workers);
+        self
+    }
+
+    /// Up to how many workers there may be while some are stuck in code that does not yield.
+    pub fn max_workers(mut self, max_workers: usize) -> RuntimeBuilder {
+        self.overrides.max_workers = Some(max_workers);
+        self
+    }
+
+    /// How large a fiber's stack is, in usable bytes. Only the pages that are used take memory.
+    pub fn stack_size(mut self, bytes: usize) -> RuntimeBuilder {
+        self.overrides.stack_size = Some(bytes);
+        self
+    }
+
+    /// How many unfinished fibers there may be; whoever spawns more waits. At least 2: a fiber that waits to spawn counts too.
+    pub fn max_fibers(mut self, max_fibers: usize) -> RuntimeBuilder {
+        self.overrides.max_fibers = Some(max_fibers);
+        self
+    }
+
+    /// How many stacks there may be. When they are used up, fresh fibers wait until others are done.
+    pub fn max_stacks(mut self, max_stacks: usize) -> RuntimeBuilder {
+        self.overrides.max_stacks = Some(max_stacks);
+        self
+    }
+
+    /// What the names of the runtime's threads begin with.
+    pub fn name(mut self, name: impl Into<String>) -> RuntimeBuilder {
+        self.overrides.name = Some(name.into());
+        self
+    }
+
+    /// Whether to say on standard error what the runtime is doing: how it is set up, when it adds workers, which fibers hold
+    /// them.
+    pub fn verbose(mut self, verbose: bool) -> RuntimeBuilder {
+        self.overrides.verbose = Some(verbose);
+        self
+    }
+
+    /// Whether to print on standard error what the runtime has done when it ends.
+    pub fn stats(mut self, stats: bool) -> RuntimeBuilder {
+        self.overrides.stats = Some(stats);
+        self
+    }
+
+    /// How long the end of [`run`](crate::run) and the drop of a [`Runtime`] wait for fibers that do not end.
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> RuntimeBuilder {
+        self.overrides.shutdown_timeout = Some(timeout);
+        self
+    }
+
+    /// Starts a runtime in the background.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        Runtime::start(self.config()?)
+    }
+
+    /// Runs `f` as the main fiber of a runtime, of which the calling thread is a worker until `f` returns. See
+    /// [`run`](crate::run).
+    ///
+    /// # Errors
+    /// See [`BuildError`]; `f` has not run then.
+    ///
+    /// ```
+    /// let error = sisal::Runtime::builder().workers(0).run(|| ()).unwrap_err();
+    /// assert!(error.to_string().contains("workers"));
+    /// ```
+    #[track_caller]
+    pub fn run<T>(self, f: impl FnOnce() -> T) -> Result<T, BuildError> {
+        self.run_at(Location::caller(), f)
+    }
+
+    pub(crate) fn run_at<T>(self, place: Place, f: impl FnOnce() -> T) -> Result<T, BuildError> {
+        runtime::run_here(self.config()?, place, f)
+    }
+
+    fn config(&self) -> Result<Config, BuildError> {
+        let settings = settings::resolve(&self.overrides, |name| std::env::var_os(name))?;
+        let class = SizeClass::for_usable(settings.stack_size)
+            .unwrap_or_else(|error| unreachable!("INVARIANT: the settings allow no other stack sizes: {error}"));
+        Ok(Config {
+            workers: settings.workers,
+            max_workers: settings.max_workers,
+            class,
+            max_fibers: settings.max_fibers,
+            max_stacks: settings.max_stacks,
+            name: settings.name,
+            verbose: settings.verbose,
+            stats: settings.stats,
+            shutdown_timeout: settings.shutdown_timeout,
+        })
+    }
+}

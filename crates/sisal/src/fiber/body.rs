@@ -1,0 +1,203 @@
+//! What a fiber runs and what comes of it: the closure before, the outcome after, in the same place behind the
+//! [`Header`]. Generic here at the edge; everything else goes through the [`VTable`].
+#![allow(
+    unsafe_code,
+    reason = "closure and outcome share their memory, and are reached through an erased type"
+)]
+
+use super::header::{Birth, FiberRef, Header};
+use super::state::State;
+use crate::prim::cancel::Cause;
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+/// How a fiber ended.
+pub(crate) enum Outcome<T> {
+    Returned(T),
+    Panicked(Box<dyn Any + Send>),
+    /// It was never started.
+    Cancelled(Cause),
+}
+
+/// What kind of outcome there is, for counting.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Returned,
+    Panicked,
+    Cancelled,
+}
+
+/// The parts of a fiber that depend on its closure's type.
+///
+/// Each function takes the header of a fiber made by [`allocate`] with the same types.
+pub(crate) struct VTable {
+    /// Calls the closure and writes the outcome. Once, by the home worker.
+    run: unsafe fn(NonNull<Header>) -> Ended,
+    /// Drops the closure instead and writes that outcome. Instead of `run`.
+    cancel: unsafe fn(NonNull<Header>, Cause) -> Ended,
+    /// Where the outcome is.
+    outcome: unsafe fn(NonNull<Header>) -> *mut (),
+    /// Drops an outcome that nobody took; a panic in it is caught. True if the outcome was a panic.
+    drop_outcome: unsafe fn(NonNull<Header>) -> bool,
+    /// Frees the block, and nothing in it but the header's own fields.
+    free: unsafe fn(NonNull<Header>),
+}
+
+#[repr(C)]
+struct Task<F, T> {
+    header: Header,
+    body: UnsafeCell<Body<F, T>>,
+}
+
+union Body<F, T> {
+    closure: ManuallyDrop<F>,
+    outcome: ManuallyDrop<Outcome<T>>,
+}
+
+impl<F: FnOnce() -> T, T> Task<F, T> {
+    const VTABLE: VTable = VTable {
+        run: Self::run,
+        cancel: Self::cancel,
+        outcome: Self::outcome,
+        drop_outcome: Self::drop_outcome,
+        free: Self::free,
+    };
+
+    unsafe fn body(header: NonNull<Header>) -> *mut Body<F, T> {
+        // SAFETY: the header is the first field of a `Task<F, T>`, by the contract of the vtable.
+        UnsafeCell::raw_get(unsafe { &raw const (*header.cast::<Self>().as_ptr()).body })
+    }
+
+    unsafe fn write(header: NonNull<Header>, outcome: Outcome<T>) {
+        // SAFETY: the closure has been moved out, so its place is free.
+        unsafe { (*Self::body(header)).outcome = ManuallyDrop::new(outcome) };
+    }
+
+    unsafe fn run(header: NonNull<Header>) -> Ended {
+        // SAFETY: a fiber is run or cancelled once, so the closure is there and is moved out once.
+        let closure = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) };
+        let (outcome, ended) = match catch_unwind(AssertUnwindSafe(closure)) {
+            Ok(value) => (Outcome::Returned(value), Ended::Returned),
+            Err(payload) => (Outcome::Panicked(payload), Ended::Panicked),
+        };
+        // SAFETY: the closure is gone.
+        unsafe { Self::write(header, outcome) };
+        ended
+    }
+
+    unsafe fn cancel(header: NonNull<Header>, cause: Cause) -> Ended {
+        // SAFETY: a fiber is run or cancelled once, so the closure is there and is moved out once.
+        let closure = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) };
+        let (outcome, ended) = match catch_unwind(AssertUnwindSafe(|| drop(closure))) {
+            Ok(()) => (Outcome::Cancelled(cause), Ended::Cancelled),
+            Err(payload) => (Outcome::Panicked(payload), Ended::Panicked),
+        };
+        // SAFETY: the closure is gone.
+        unsafe { Self::write(header, outcome) };
+        ended
+    }
+
+    unsafe fn outcome(header: NonNull<Header>) -> *mut () {
+        // SAFETY: as for `body`; all fields of a union start where it starts.
+        unsafe { Self::body(header) }.cast()
+    }
+
+    unsafe fn drop_outcome(header: NonNull<Header>) -> bool {
+        // SAFETY: the fiber is done and nobody took the outcome, so it is there and is moved out once.
+        let outcome = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).outcome) };
+        let panicked = matches!(outcome, Outcome::Panicked(_));
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
+            // Its own drop may panic too. There is an end to politeness.
+            std::mem::forget(payload);
+        }
+        panicked
+    }
+
+    unsafe fn free(header: NonNull<Header>) {
+        // SAFETY: made by `Box::new` in `allocate`; the body drops nothing.
+        drop(unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) });
+    }
+}
+
+/// Makes a fiber of a closure: one allocation.
+#[inline]
+pub(crate) fn allocate<F: FnOnce() -> T, T>(birth: Birth, closure: F) -> FiberRef {
+    let task = Box::new(Task {
+        header: Header::new(birth, State::fresh(), const { &Task::<F, T>::VTABLE }),
+        body: UnsafeCell::new(Body::<F, T> { closure: ManuallyDrop::new(closure) }),
+    });
+    // SAFETY: freed by `free` only, when both the fiber's end and its handle are past.
+    unsafe { FiberRef::new(NonNull::from(Box::leak(task)).cast()) }
+}
+
+/// Makes the control block of a fiber that runs already and whose outcome is not kept here: the main fiber of `run`.
+pub(crate) fn allocate_running(birth: Birth) -> FiberRef {
+    let task = Box::new(Task {
+        header: Header::new(birth, State::running(), const { &Task::<fn(), ()>::VTABLE }),
+        body: UnsafeCell::new(Body::<fn(), ()> { outcome: ManuallyDrop::new(Outcome::Returned(())) }),
+    });
+    // SAFETY: as in `allocate`.
+    unsafe { FiberRef::new(NonNull::from(Box::leak(task)).cast()) }
+}
+
+impl FiberRef {
+    /// Calls the closure.
+    ///
+    /// # Safety
+    /// Neither this nor [`cancel`](Self::cancel) was called before; on a thread where the closure may run.
+    #[inline]
+    pub(crate) unsafe fn run(self) -> Ended {
+        // SAFETY: the vtable belongs to this block, the rest is the caller's promise.
+        unsafe { (self.vtable.run)(self.as_ptr()) }
+    }
+
+    /// Drops the closure instead of calling it.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
+    pub(crate) unsafe fn cancel(self, cause: Cause) -> Ended {
+        // SAFETY: as in `run`.
+        unsafe { (self.vtable.cancel)(self.as_ptr(), cause) }
+    }
+
+    /// Takes the outcome out.
+    ///
+    /// # Safety
+    /// The fiber was made with this `T`, is done, and its outcome was neither taken nor dropped.
+    #[inline]
+    pub(crate) unsafe fn take_outcome<T>(self) -> Outcome<T> {
+        // SAFETY: the caller's promise.
+        unsafe { (self.vtable.outcome)(self.as_ptr()).cast::<Outcome<T>>().read() }
+    }
+
+    /// Looks at the outcome.
+    ///
+    /// # Safety
+    /// As for [`take_outcome`](Self::take_outcome), for as long as the reference lives.
+    pub(crate) unsafe fn peek_outcome<'a, T>(self) -> &'a Outcome<T> {
+        // SAFETY: the caller's promise.
+        unsafe { &*(self.vtable.outcome)(self.as_ptr()).cast::<Outcome<T>>() }
+    }
+
+    /// Drops an outcome that nobody took; true if it was a panic.
+    ///
+    /// # Safety
+    /// The fiber is done and its outcome was neither taken nor dropped.
+    pub(crate) unsafe fn drop_outcome(self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { (self.vtable.drop_outcome)(self.as_ptr()) }
+    }
+
+    /// Frees the block.
+    ///
+    /// # Safety
+    /// The outcome was taken or dropped, and nobody uses a `FiberRef` to it any more.
+    #[inline]
+    pub(crate) unsafe fn free(self) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.vtable.free)(self.as_ptr()) }
+    }
+}

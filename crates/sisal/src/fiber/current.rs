@@ -1,0 +1,47 @@
+//! The one thread-local of the runtime: which worker this thread is, and which fiber it runs.
+//!
+//! It is right to cache its address across a park, as compilers do, because a started fiber never changes its thread.
+
+use super::header::FiberRef;
+use super::info::Fiber;
+use std::cell::Cell;
+use std::ptr;
+
+/// See the [module](self).
+pub(crate) struct Current {
+    /// The worker of this thread, as the scheduler knows it; null on other threads.
+    pub(crate) worker: Cell<*const ()>,
+    /// The fiber that runs on it; none on other threads, and while the worker looks for one.
+    pub(crate) fiber: Cell<Option<FiberRef>>,
+}
+
+thread_local! {
+    static CURRENT: Current = const { Current { worker: Cell::new(ptr::null()), fiber: Cell::new(None) } };
+}
+
+/// Gives access to the thread's own.
+#[inline(always)]
+pub(crate) fn with<R>(f: impl FnOnce(&Current) -> R) -> R {
+    CURRENT.with(f)
+}
+
+/// Whether the caller runs in a fiber. Blocking calls of sisal park the fiber then, and block the thread otherwise.
+///
+/// ```
+/// assert!(!sisal::in_fiber());
+/// sisal::run(|| assert!(sisal::in_fiber()));
+/// ```
+#[inline]
+pub fn in_fiber() -> bool {
+    with(|current| current.fiber.get().is_some())
+}
+
+/// The fiber that runs, or none outside of fibers.
+///
+/// ```
+/// assert!(sisal::fiber::current().is_none());
+/// sisal::run(|| assert_eq!(sisal::fiber::current().unwrap().name(), Some("main")));
+/// ```
+pub fn current() -> Option<Fiber> {
+    with(|current| current.fiber.get()).map(|fiber| Fiber::of(&fiber))
+}

@@ -1,0 +1,217 @@
+//! The control block of a fiber: what the scheduler needs to know of it, before the closure and the outcome, which are
+//! [`body`](super::body)'s.
+//!
+//! The block is one allocation. It is freed by the later of the fiber's end and its handle's drop ([`end`](super::end)).
+#![allow(
+    unsafe_code,
+    reason = "fibers are reached by pointer from queues, stacks and handles"
+)]
+
+use super::body::VTable;
+use super::end::EndWord;
+use super::local::Locals;
+use super::state::State;
+use super::waiter::Wait;
+use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::clock::Moment;
+use crate::prim::id::FiberId;
+use crate::prim::parker::ThreadParker;
+use crate::prim::reason::{Place, Reason};
+use crate::queue::link::{Link, Linked};
+use sisal_context::stack::{SizeClass, Stack};
+use sisal_context::switch::Suspended;
+use std::cell::{Cell, OnceCell};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// See the [module](self).
+///
+/// INVARIANT: the cells are touched by whoever makes the fiber, and from its first run by its home worker alone.
+pub(crate) struct Header {
+    pub(crate) state: State,
+    /// The index of the worker it runs on, from its first run to its end.
+    home: AtomicU32,
+    /// Which stacks it can run on.
+    pub(crate) class: SizeClass,
+    /// Must start on the worker whose inbox or ready list holds it.
+    pub(crate) pinned: bool,
+    link: Link<Header>,
+    /// Where it goes on when it is resumed.
+    pub(crate) context: Cell<Suspended>,
+    /// The stack it runs or waits on; none while it is fresh, and for the main fiber of `run`.
+    pub(crate) stack: Cell<Option<Stack>>,
+    /// Whoever waits for its end.
+    pub(crate) end: EndWord<Who>,
+    pub(crate) vtable: &'static VTable,
+    /// The runtime it belongs to, as the scheduler knows it. Valid until the fiber is done.
+    pub(crate) runtime: *const (),
+    /// The wait that a stop of the runtime may end.
+    pub(crate) cancellable: Cell<Option<NonNull<Wait<Who>>>>,
+    /// A panic of its own began, and is perhaps still unwinding. (The thread's panic count tells of neighbours' too.)
+    pub(crate) has_panicked: Cell<bool>,
+    pub(crate) locals: OnceCell<Box<Locals>>,
+    pub(crate) homed: Homed,
+    pub(crate) wait: WaitNote,
+    pub(crate) id: FiberId,
+    pub(crate) spawned_at: Place,
+    pub(crate) name: Option<Box<str>>,
+}
+
+/// Neighbours in the list of all fibers that have waited on one worker.
+pub(crate) struct Homed {
+    pub(crate) previous: Cell<Option<FiberRef>>,
+    pub(crate) next: Cell<Option<FiberRef>>,
+    pub(crate) is_linked: Cell<bool>,
+}
+
+/// What a fiber waits for. Written by the fiber, read by anyone who wants to know.
+pub(crate) struct WaitNote {
+    reason: AtomicU8,
+    object: AtomicUsize,
+    place: AtomicPtr<std::panic::Location<'static>>,
+    since: AtomicU64,
+}
+
+impl WaitNote {
+    fn new() -> WaitNote {
+        WaitNote {
+            reason: AtomicU8::new(Reason::None as u8),
+            object: AtomicUsize::new(0),
+            place: AtomicPtr::new(ptr::null_mut()),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, reason: Reason, object: usize, place: Place, since: Moment) {
+        // ORDERING: Relaxed throughout; a reader of a moving fiber gets a guess, and a parked one is still.
+        self.object.store(object, Ordering::Relaxed);
+        self.place.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        self.since.store(since.0, Ordering::Relaxed);
+        self.reason.store(reason as u8, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn clear(&self) {
+        self.reason.store(Reason::None as u8, Ordering::Relaxed);
+    }
+
+    /// Why and where it waits, and since when, if it does.
+    pub(crate) fn read(&self) -> Option<(Reason, Place, Moment)> {
+        let reason = Reason::from_u8(self.reason.load(Ordering::Relaxed));
+        if reason == Reason::None {
+            return None;
+        }
+        // SAFETY: the pointer is null or was made from a reference that lives for ever.
+        let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() }?;
+        Some((reason, place, Moment(self.since.load(Ordering::Relaxed))))
+    }
+}
+
+/// What is known of a fiber when it is made.
+pub(crate) struct Birth {
+    pub(crate) id: FiberId,
+    pub(crate) runtime: *const (),
+    pub(crate) class: SizeClass,
+    pub(crate) pinned: bool,
+    pub(crate) spawned_at: Place,
+    pub(crate) name: Option<Box<str>>,
+}
+
+impl Header {
+    #[inline]
+    pub(super) fn new(birth: Birth, state: State, vtable: &'static VTable) -> Header {
+        Header {
+            state,
+            home: AtomicU32::new(u32::MAX),
+            class: birth.class,
+            pinned: birth.pinned,
+            link: Link::new(),
+            context: Cell::new(Suspended::NONE),
+            stack: Cell::new(None),
+            end: EndWord::new(),
+            vtable,
+            runtime: birth.runtime,
+            cancellable: Cell::new(None),
+            has_panicked: Cell::new(false),
+            locals: OnceCell::new(),
+            homed: Homed { previous: Cell::new(None), next: Cell::new(None), is_linked: Cell::new(false) },
+            wait: WaitNote::new(),
+            id: birth.id,
+            spawned_at: birth.spawned_at,
+            name: birth.name,
+        }
+    }
+
+    /// The wait that a stop of the runtime may end. For the home worker, while the fiber is parked.
+    pub(crate) fn cancellable_wait(&self) -> Option<&Wait<Who>> {
+        // SAFETY: set by the fiber to a wait in its frame, and cleared before it leaves that frame.
+        self.cancellable.get().map(|wait| unsafe { wait.as_ref() })
+    }
+
+    #[inline]
+    pub(crate) fn home(&self) -> usize {
+        // ORDERING: Relaxed; whoever unparks a fiber has it from a wait record, which came later and with a lock.
+        self.home.load(Ordering::Relaxed) as usize
+    }
+
+    #[inline]
+    pub(crate) fn set_home(&self, worker: usize) {
+        self.home.store(worker as u32, Ordering::Relaxed);
+    }
+}
+
+impl Linked for Header {
+    #[inline]
+    fn link(&self) -> &Link<Header> {
+        &self.link
+    }
+}
+
+// SAFETY: the cells belong to one thread at a time (see the type), all else is atomic, locked or never changed.
+unsafe impl Sync for Header {}
+// SAFETY: as above; a fresh fiber's closure is `Send`, or the fiber is pinned to the worker it was made on.
+unsafe impl Send for Header {}
+
+/// A fiber, by pointer.
+///
+/// Whoever keeps one sees to it that the block is alive when it is used: by having it from a queue (which owns an
+/// unfinished fiber), by being the fiber, by a claim on its wait, or by holding its handle.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FiberRef(NonNull<Header>);
+
+impl FiberRef {
+    /// # Safety
+    /// The block is alive for as long as the result, or a copy of it, is used.
+    #[inline]
+    pub(crate) unsafe fn new(header: NonNull<Header>) -> FiberRef {
+        FiberRef(header)
+    }
+
+    #[inline]
+    pub(crate) fn as_ptr(self) -> NonNull<Header> {
+        self.0
+    }
+}
+
+impl std::ops::Deref for FiberRef {
+    type Target = Header;
+
+    #[inline]
+    fn deref(&self) -> &Header {
+        // SAFETY: alive, by the promise made to `new`.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+// SAFETY: a pointer to something `Sync`.
+unsafe impl Send for FiberRef {}
+// SAFETY: as above.
+unsafe impl Sync for FiberRef {}
+
+/// Who waits.
+#[derive(Clone, Debug)]
+pub(crate) enum Who {
+    Fiber(FiberRef),
+    Thread(Arc<ThreadParker>),
+}

@@ -1,0 +1,108 @@
+//! Fiber-locals: values that each fiber has for itself, made at first use and dropped at its end.
+//!
+//! A handful of values is looked up by the address of their key. Outside of fibers they belong to the thread.
+use super::current;
+use std::any::Any;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The values of one fiber or thread, by the addresses of their keys.
+#[derive(Default)]
+pub(crate) struct Locals {
+    values: RefCell<Vec<(usize, Rc<dyn Any>)>>,
+}
+
+thread_local! {
+    static OF_THREAD: Locals = Locals::default();
+}
+
+impl Locals {
+    fn find<T: 'static>(&self, key: usize) -> Option<Rc<T>> {
+        let values = self.values.borrow();
+        let (_, value) = values.iter().find(|(found, _)| *found == key)?;
+        Rc::clone(value).downcast().ok()
+    }
+
+    fn get_or_init<T: 'static>(&self, key: usize, init: fn() -> T) -> Rc<T> {
+        if let Some(value) = self.find(key) {
+            return value;
+        }
+        // `init` may use other fiber-locals, even this one, and may park: nothing is borrowed meanwhile.
+        let value = Rc::new(init());
+        self.find(key).unwrap_or_else(|| {
+            self.values.borrow_mut().push((key, Rc::clone(&value) as Rc<dyn Any>));
+            value
+        })
+    }
+
+    /// Drops the values, newest first, also those that are made by the dropping.
+    pub(crate) fn drop_all(&self) {
+        while self.drop_newest() {}
+    }
+
+    fn drop_newest(&self) -> bool {
+        // The borrow ends before the value is dropped, since its destructor may use others.
+        let newest = self.values.borrow_mut().pop();
+        newest.is_some()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.borrow().is_empty()
+    }
+}
+
+/// A fiber-local variable, declared by [`fiber_local!`](crate::fiber_local).
+pub struct LocalKey<T: 'static> {
+    init: fn() -> T,
+}
+
+impl<T: 'static> LocalKey<T> {
+    #[doc(hidden)]
+    pub const fn new(init: fn() -> T) -> LocalKey<T> {
+        LocalKey { init }
+    }
+
+    /// Calls `f` with this fiber's value, making it first if need be. Outside of fibers it is the thread's value.
+    ///
+    /// The value is dropped, on its own worker, when the fiber ends.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// sisal::fiber_local! { static DEPTH: Cell<u32> = Cell::new(0); }
+    /// sisal::run(|| {
+    ///     DEPTH.with(|depth| depth.set(7));
+    ///     let other = sisal::spawn(|| DEPTH.with(|depth| depth.get()));
+    ///     assert_eq!(other.join().unwrap(), 0);
+    ///     assert_eq!(DEPTH.with(|depth| depth.get()), 7);
+    /// });
+    /// ```
+    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        let key = std::ptr::from_ref(self).addr();
+        let value = match current::with(|current| current.fiber.get()) {
+            Some(fiber) => fiber.locals.get_or_init(Box::default).get_or_init(key, self.init),
+            None => OF_THREAD.with(|locals| locals.get_or_init(key, self.init)),
+        };
+        f(&value)
+    }
+}
+
+/// Declares fiber-local variables: each fiber has its own value, made at first use and dropped when the fiber ends.
+///
+/// Outside of fibers each thread has its own. See [`LocalKey::with`](crate::fiber::LocalKey::with).
+///
+/// ```
+/// use std::cell::RefCell;
+/// sisal::fiber_local! {
+///     /// What this fiber has to say.
+///     pub static LINES: RefCell<Vec<String>> = RefCell::new(Vec::new());
+/// }
+/// LINES.with(|lines| lines.borrow_mut().push("outside".into()));
+/// sisal::run(|| LINES.with(|lines| assert!(lines.borrow().is_empty())));
+/// ```
+#[macro_export]
+macro_rules! fiber_local {
+    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr;)+) => {
+        $($(#[$attribute])*
+        $visibility static $name: $crate::fiber::LocalKey<$type> = $crate::fiber::LocalKey::new(|| $init);)+
+    };
+}

@@ -1,0 +1,29 @@
+//! What is said when a fiber panics, and what may not happen while it is said.
+//!
+//! std's panic hook tells the thread's name, which is a worker's. This one adds the fiber's, then lets the hook that was
+//! there before speak. It is installed once, when the first runtime starts; a hook set later replaces both.
+//!
+//! Nothing may park inside a panic hook: std counts a panic in progress on this thread, and another fiber's panic would
+//! then abort the process. So while the hook runs, the thread is in no fiber, and blocking calls block it.
+
+use super::current;
+use super::info::Fiber;
+use std::panic;
+use std::sync::Once;
+
+/// Installs the hook, once per process.
+pub(crate) fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| match current::with(|current| current.fiber.take()) {
+            None => before(info),
+            Some(fiber) => {
+                fiber.has_panicked.set(true);
+                eprintln!("sisal: panic in {}", Fiber::of(&fiber));
+                before(info);
+                current::with(|current| current.fiber.set(Some(fiber)));
+            }
+        }));
+    });
+}

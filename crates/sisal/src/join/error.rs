@@ -1,0 +1,145 @@
+//! How a fiber can end without a result.
+
+use crate::fiber::info::Fiber;
+use crate::prim::cancel::Cancelled;
+use std::any::Any;
+use std::fmt;
+
+/// Why a join gave no result.
+///
+/// ```
+/// use sisal::JoinError;
+/// sisal::run(|| {
+///     let error = sisal::spawn(|| panic!("no more tea")).join().unwrap_err();
+///     assert!(error.to_string().ends_with("panicked: no more tea"));
+///     assert!(matches!(error, JoinError::Panicked(_)));
+/// });
+/// ```
+#[non_exhaustive]
+pub enum JoinError {
+    /// The fiber panicked.
+    Panicked(Panic),
+    /// The fiber was cancelled before it started: the runtime was stopping.
+    Cancelled(Cancelled),
+    /// The *wait* was cancelled; the fiber itself goes on, without its handle. Use [`JoinHandle::wait`](crate::JoinHandle::wait) to
+    /// keep the handle.
+    Interrupted(Cancelled),
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JoinError::Panicked(panic) => panic.fmt(f),
+            JoinError::Cancelled(cancelled) => write!(f, "the fiber was not started: {cancelled}"),
+            JoinError::Interrupted(cancelled) => write!(f, "the wait for the fiber was {cancelled}"),
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({self})")
+    }
+}
+
+impl std::error::Error for JoinError {}
+
+/// The panic of a fiber: who panicked, and with what.
+pub struct Panic {
+    fiber: Fiber,
+    payload: Box<dyn Any + Send>,
+}
+
+impl Panic {
+    pub(crate) fn new(fiber: Fiber, payload: Box<dyn Any + Send>) -> Panic {
+        Panic { fiber, payload }
+    }
+
+    /// The same panic once more, for another waiter. A payload can't be copied, so the message takes its place.
+    pub(crate) fn copy(fiber: Fiber, payload: &(dyn Any + Send)) -> Panic {
+        Panic { fiber, payload: Box::new(message_of(payload).to_owned()) }
+    }
+
+    /// The fiber that panicked.
+    pub fn fiber(&self) -> &Fiber {
+        &self.fiber
+    }
+
+    /// The message, if the panic had one that is text.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let Err(sisal::JoinError::Panicked(panic)) = sisal::spawn(|| panic!("{} lumps", 2)).join() else { unreachable!() };
+    ///     assert_eq!(panic.message(), "2 lumps");
+    /// });
+    /// ```
+    pub fn message(&self) -> &str {
+        message_of(&*self.payload)
+    }
+
+    /// What was panicked with, as [`std::panic::catch_unwind`] gives it.
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.payload
+    }
+
+    /// Goes on with the panic here.
+    pub fn resume(self) -> ! {
+        std::panic::resume_unwind(self.payload)
+    }
+}
+
+fn message_of(payload: &(dyn Any + Send)) -> &str {
+    match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (_, Some(text)) => text,
+        _ => "(a value that is not text)",
+    }
+}
+
+impl fmt::Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, panicked: {}", self.fiber, self.message())
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Panic({self})")
+    }
+}
+
+/// Why a [`race`](crate::race) had no winner.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RaceError<E> {
+    /// All lost; how each did, in the order they ended.
+    AllLost(Vec<Lost<E>>),
+    /// The wait was cancelled; the fibers go on, without their handles.
+    Interrupted(Cancelled),
+}
+
+/// How a fiber lost a [`race`](crate::race).
+#[derive(Debug)]
+pub enum Lost<E> {
+    /// It returned an error.
+    Failed(E),
+    /// It returned nothing.
+    NoResult(JoinError),
+}
+
+impl<E: fmt::Display> fmt::Display for RaceError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RaceError::AllLost(lost) => {
+                write!(f, "none of {} fibers succeeded", lost.len())?;
+                lost.iter().try_for_each(|lost| match lost {
+                    Lost::Failed(error) => write!(f, "; {error}"),
+                    Lost::NoResult(error) => write!(f, "; {error}"),
+                })
+            }
+            RaceError::Interrupted(cancelled) => write!(f, "the wait for the race was {cancelled}"),
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display> std::error::Error for RaceError<E> {}

@@ -1,0 +1,181 @@
+//! The handle of a fiber.
+//!
+//! There is one for each fiber, and it owns the control block together with the fiber itself: see
+//! [`end`](crate::fiber::end) for who frees it.
+#![allow(unsafe_code, reason = "a handle owns its fiber's control block")]
+
+use super::error::{JoinError, Panic};
+use crate::fiber::body::Outcome;
+use crate::fiber::end::Freeing;
+use crate::fiber::header::FiberRef;
+use crate::fiber::info::Fiber;
+use crate::fiber::waiter::{Wait, Waiter, Woken};
+use crate::park::{self, Waiting};
+use crate::prim::cancel::Cancelled;
+use crate::prim::id::FiberId;
+use crate::prim::reason::{Place, Reason};
+use crate::sched::worker;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+
+/// The handle of a spawned fiber. Dropping it detaches the fiber, which then goes on by itself.
+///
+/// ```
+/// sisal::run(|| {
+///     let handle = sisal::spawn(|| 6 * 7);
+///     assert_eq!(handle.join().unwrap(), 42);
+/// });
+/// ```
+#[must_use = "a dropped handle detaches its fiber; say so with `drop` if that is meant"]
+pub struct JoinHandle<T> {
+    fiber: FiberRef,
+    outcome: PhantomData<*const T>,
+}
+
+// SAFETY: what can be had through a handle is the outcome, once, by whoever owns the handle.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: through a shared handle nothing can be had but the news that the fiber has ended.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// # Safety
+    /// The fiber was made with this `T`, and this is its only handle.
+    #[inline]
+    pub(crate) unsafe fn new(fiber: FiberRef) -> JoinHandle<T> {
+        JoinHandle { fiber, outcome: PhantomData }
+    }
+
+    pub(super) fn fiber(&self) -> FiberRef {
+        self.fiber
+    }
+
+    /// Waits for the fiber's end and returns its result. Parks the fiber that calls it, or blocks the thread.
+    ///
+    /// The result is kept until then, however long ago the fiber ended.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    #[track_caller]
+    #[inline]
+    pub fn join(self) -> Result<T, JoinError> {
+        self.join_at(Location::caller())
+    }
+
+    #[inline]
+    pub(super) fn join_at(self, place: Place) -> Result<T, JoinError> {
+        if self.fiber.end.is_done() {
+            worker::with_fiber(|running| {
+                if let Some((worker, me)) = running {
+                    worker.pay_fuel(me, place);
+                }
+            });
+        } else {
+            self.wait_at(place).map_err(JoinError::Interrupted)?;
+        }
+        self.take_outcome()
+    }
+
+    /// The fiber is done: takes the outcome and frees the block.
+    #[inline]
+    pub(crate) fn take_outcome(self) -> Result<T, JoinError> {
+        debug_assert!(self.fiber.end.is_done(), "INVARIANT: the outcome is there when the fiber is done");
+        let fiber = ManuallyDrop::new(self).fiber;
+        // SAFETY: the fiber is done, and this was its only handle, so the outcome is there, and nobody else touches it.
+        let outcome = unsafe { fiber.take_outcome::<T>() };
+        let result = match outcome {
+            Outcome::Returned(value) => Ok(value),
+            Outcome::Panicked(payload) => Err(JoinError::Panicked(Panic::new(Fiber::of(&fiber), payload))),
+            Outcome::Cancelled(cause) => Err(JoinError::Cancelled(Cancelled::by(cause))),
+        };
+        // SAFETY: as above, and the outcome is out.
+        unsafe { fiber.free() };
+        result
+    }
+
+    /// Waits for the fiber's end, without taking the result.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the runtime of the fiber that waits is stopping, or that fiber is unwinding from a panic.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::spawn(|| 7);
+    ///     handle.wait().unwrap();
+    ///     assert!(handle.is_finished());
+    ///     assert_eq!(handle.join().unwrap(), 7);
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn wait(&self) -> Result<(), Cancelled> {
+        self.wait_at(Location::caller())
+    }
+
+    /// Waits for the fiber's end, whatever else happens.
+    pub(crate) fn wait_uncancelled(&self, place: Place) {
+        let woken = self.wait_for_end(place, false);
+        debug_assert!(woken.is_ok(), "INVARIANT: nothing but the end ends this wait");
+    }
+
+    fn wait_at(&self, place: Place) -> Result<(), Cancelled> {
+        self.wait_for_end(place, true)
+    }
+
+    fn wait_for_end(&self, place: Place, cancellable: bool) -> Result<(), Cancelled> {
+        let end = &self.fiber.end;
+        if end.is_done() {
+            return Ok(());
+        }
+        let wait = Wait::new(park::me());
+        let waiter = Waiter::new(&wait, 0);
+        // SAFETY: the record stays in this frame until it was claimed and unparked, or delisted below.
+        if !unsafe { end.enlist(&waiter) } {
+            return Ok(());
+        }
+        let object = self.fiber.id.get() as usize;
+        let waiting = Waiting { reason: Reason::Join, object, place, deadline: None, cancellable };
+        match park::park(&wait, &waiting) {
+            Woken::Object(_) => Ok(()),
+            Woken::Cancelled(cause) => {
+                end.delist(&waiter);
+                Err(Cancelled::by(cause))
+            }
+            Woken::Deadline => unreachable!("INVARIANT: a join has no deadline"),
+        }
+    }
+
+    /// Whether the fiber has ended.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.fiber.end.is_done()
+    }
+
+    /// The fiber's number.
+    pub fn id(&self) -> FiberId {
+        self.fiber.id
+    }
+
+    /// The fiber's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.fiber.name.as_deref()
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if self.fiber.end.detach() == Freeing::Mine {
+            // SAFETY: the fiber is done and nobody took its outcome; with its only handle gone nobody can reach the block.
+            unsafe {
+                self.fiber.drop_outcome();
+                self.fiber.free();
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("fiber", &self.id()).field("is_finished", &self.is_finished()).finish()
+    }
+}

@@ -1,0 +1,82 @@
+//! A handle for any number of waiters.
+#![allow(unsafe_code, reason = "the outcome is read in its fiber's control block")]
+
+use super::error::{JoinError, Panic};
+use super::handle::JoinHandle;
+use crate::fiber::body::Outcome;
+use crate::fiber::info::Fiber;
+use crate::prim::cancel::Cancelled;
+use crate::prim::id::FiberId;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A handle that can be cloned and joined any number of times, by fibers and threads, before and after the end.
+///
+/// ```
+/// sisal::run(|| {
+///     let answer = sisal::spawn(|| 42).shared();
+///     let joiners: Vec<_> = (0..10).map(|_| { let answer = answer.clone(); sisal::spawn(move || answer.join().unwrap()) }).collect();
+///     let sum: i32 = joiners.into_iter().map(|joiner| joiner.join().unwrap()).sum();
+///     assert_eq!(sum, 420);
+///     assert_eq!(answer.join().unwrap(), 42);
+/// });
+/// ```
+pub struct SharedHandle<T> {
+    handle: Arc<JoinHandle<T>>,
+    /// The value is read by all that have a clone, on whatever thread.
+    value: PhantomData<Arc<T>>,
+}
+
+impl<T: Clone> JoinHandle<T> {
+    /// Turns the handle into one that can be joined any number of times.
+    pub fn shared(self) -> SharedHandle<T> {
+        SharedHandle { handle: Arc::new(self), value: PhantomData }
+    }
+}
+
+impl<T: Clone> SharedHandle<T> {
+    /// Waits for the fiber's end and returns a clone of its result.
+    ///
+    /// # Errors
+    /// See [`JoinError`]. The payload of a panic can't be cloned: every waiter gets its message instead.
+    #[track_caller]
+    pub fn join(&self) -> Result<T, JoinError> {
+        self.handle.wait().map_err(JoinError::Interrupted)?;
+        let fiber = self.handle.fiber();
+        // SAFETY: the fiber is done, and its outcome stays in its block as long as the handle does, which is not joined. It is
+        // only read; that threads may do so at once is asked for by the bounds on sending and sharing this type.
+        match unsafe { fiber.peek_outcome::<T>() } {
+            Outcome::Returned(value) => Ok(value.clone()),
+            Outcome::Panicked(payload) => Err(JoinError::Panicked(Panic::copy(Fiber::of(&fiber), &**payload))),
+            Outcome::Cancelled(cause) => Err(JoinError::Cancelled(Cancelled::by(*cause))),
+        }
+    }
+
+    /// Whether the fiber has ended.
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// The fiber's number.
+    pub fn id(&self) -> FiberId {
+        self.handle.id()
+    }
+
+    /// The fiber's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.handle.name()
+    }
+}
+
+impl<T> Clone for SharedHandle<T> {
+    fn clone(&self) -> SharedHandle<T> {
+        SharedHandle { handle: Arc::clone(&self.handle), value: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for SharedHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.fmt(f)
+    }
+}

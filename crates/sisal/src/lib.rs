@@ -1,0 +1,77 @@
+//! A stackful M:N fiber runtime: write plain blocking code, and run a million such fibers on a few threads.
+//!
+//! ```
+//! let n: u64 = sisal::run(|| {
+//!     let handles: Vec<_> = (0..100_000u64).map(|i| sisal::spawn(move || i)).collect();
+//!     handles.into_iter().map(|handle| handle.join().unwrap()).sum()
+//! });
+//! assert_eq!(n, 4_999_950_000);
+//! ```
+//!
+//! # What a fiber is
+//! A function call, until it waits. [`spawn`] makes one allocation; a worker then *calls* the closure on the stack it happens to
+//! stand on. A fiber that returns without having waited never had a stack of its own. One that waits keeps the stack it is on,
+//! which costs the pages it has touched, mostly one, and the worker goes on elsewhere.
+//!
+//! From its first run a fiber stays on its worker, so thread-locals, `Rc`s and lock guards behave as they do in a thread.
+//!
+//! # Waiting
+//! Calls that wait park the fiber, and the worker runs others. Outside of fibers the same calls block the thread: everything here
+//! works in plain threads too, where that makes sense, and mixed.
+//!
+//! When the runtime stops, waits return [`Cancelled`]. So do waits in destructors while a fiber unwinds from a panic.
+//!
+//! # Where to look
+//! - Starting: [`run`], [`main`], [`Runtime`], [`RuntimeBuilder`] for all settings.
+//! - Fibers: [`spawn`], [`spawn_local`], [`spawn_on`], [`Builder`], [`Handle`]; [`fiber`], [`fiber_local!`], [`stack`].
+//! - Results: [`JoinHandle`], [`SharedHandle`], [`join_all`], [`join_any`], [`race`].
+//! - Time: [`sleep`], [`sleep_until`], [`yield_now`].
+//!
+//! # What a library can't mend
+//! - A `std` lock held across a wait can block a whole worker, when another fiber of that worker wants it.
+//! - [`std::thread::panicking`] tells of the thread: while a fiber waits in a destructor during its unwinding, its neighbours see
+//!   `true`, and `std` mutexes they release meanwhile are poisoned.
+//! - Scoped thread-locals, `errno` and re-entrant locks belong to the thread, and so to all its fibers.
+//! - After `fork` without `exec` nothing here works: calls in the child abort with a message.
+#![cfg_attr(loom, allow(dead_code, unused_imports, unreachable_pub))]
+
+mod prim;
+mod queue;
+
+pub mod fiber;
+mod sched;
+
+#[cfg(not(loom))]
+mod builder;
+#[cfg(not(loom))]
+mod join;
+#[cfg(not(loom))]
+mod park;
+#[cfg(not(loom))]
+mod runtime;
+#[cfg(not(loom))]
+mod settings;
+#[cfg(not(loom))]
+mod spawn;
+#[cfg(not(loom))]
+mod time;
+
+#[cfg(not(loom))]
+pub use crate::{
+    builder::RuntimeBuilder,
+    fiber::in_fiber,
+    join::{JoinError, JoinHandle, Lost, Panic, RaceError, SharedHandle, join_all, join_any, race},
+    prim::cancel::{Cancelled, Cause},
+    runtime::{Runtime, ShutdownReport, run},
+    settings::BuildError,
+    spawn::{Builder, Handle, SpawnError, SpawnErrorKind, Stats, spawn, spawn_local, spawn_on, try_spawn},
+    time::{sleep, sleep_until, yield_now},
+};
+#[cfg(not(loom))]
+pub use sisal_macros::{main, test};
+
+/// Stacks.
+#[cfg(not(loom))]
+pub mod stack {
+    pub use crate::sched::grow::grow;
+}

@@ -1,0 +1,48 @@
+//! The one door to atomics: std's, or loom's when the models are checked (`--cfg loom`).
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    hint::spin_loop,
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    thread::yield_now,
+};
+#[cfg(not(loom))]
+pub(crate) use std::{
+    hint::spin_loop,
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+    thread::yield_now,
+};
+
+/// A full fence whose thread has just done an atomic read-modify-write.
+///
+/// On x86_64 that instruction was a full barrier already (every `lock`-prefixed one is), so only the compiler has
+/// to be held back; elsewhere, and in the models, this is `fence(SeqCst)`.
+#[inline(always)]
+pub(crate) fn fence_after_read_modify_write() {
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+    fence(Ordering::SeqCst);
+}
+
+/// Waits a moment for another thread that is about to finish a step of a few instructions: spins, and
+/// from a while on lets the kernel run it, in case it has been preempted.
+pub(crate) struct Backoff(u32);
+
+impl Backoff {
+    const SPINS: u32 = 64;
+
+    pub(crate) fn new() -> Backoff {
+        Backoff(0)
+    }
+
+    #[cold]
+    pub(crate) fn pause(&mut self) {
+        if cfg!(loom) || cfg!(miri) || self.0 >= Self::SPINS {
+            yield_now();
+        } else {
+            self.0 += 1;
+            spin_loop();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What a wait returns when something outside it ended it.
+
+use std::fmt;
+
+/// A wait was ended from outside: by the end of the runtime, an ambient deadline or a request.
+///
+/// This is never the result of a call's own timeout. A loop that tries again after it would spin for ever: the
+/// right thing to do is to come to an end.
+///
+/// ```
+/// use std::time::Duration;
+/// let sleeper = sisal::run(|| sisal::spawn(|| sisal::sleep(Duration::from_secs(3600))));
+/// // The main fiber has returned, so the runtime ended and with it the sleep.
+/// match sleeper.join() {
+///     Ok(slept) => assert_eq!(slept.unwrap_err().cause, sisal::Cause::Shutdown),
+///     Err(never_started) => assert!(matches!(never_started, sisal::JoinError::Cancelled(_))),
+/// }
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cancelled {
+    /// What ended the wait.
+    pub cause: Cause,
+}
+
+/// What ended a wait that was [`Cancelled`].
+///
+/// ```
+/// assert_eq!(sisal::Cause::Shutdown.to_string(), "the runtime is stopping");
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The runtime is stopping.
+    Shutdown,
+    /// The wait would have parked while its fiber unwinds from a panic.
+    Unwinding,
+}
+
+impl Cancelled {
+    pub(crate) fn by(cause: Cause) -> Cancelled {
+        Cancelled { cause }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cause::Shutdown => "the runtime is stopping",
+            Cause::Unwinding => "the fiber is unwinding from a panic",
+        })
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cancelled: {}", self.cause)
+    }
+}
+
+impl std::error::Error for Cancelled {}

@@ -1,0 +1,201 @@
+//! What is due when: a worker's timers, in plain memory, touched by that worker alone.
+//!
+//! A timer is a node in its waiter's frame. Nodes due at the same (rounded) time stand in one doubly linked list, and an
+//! ordered map leads from time to list. Rounding makes the lists few: a million sleeps of up to a second share about two
+//! thousand of them, so the map stays in the cache, a node is touched when it comes and when it goes, and one wake-up
+//! serves many.
+//!
+//! Rounding is up, by at most 1/32 of the wait and never more than [`MOST_LATE`]: a timer is never early.
+#![allow(
+    unsafe_code,
+    reason = "intrusive nodes in the frames of their waiters are reached by pointer"
+)]
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+/// The most by which rounding makes a timer late, in nanoseconds (about half a millisecond): the `sleepers-30k`
+/// benchmark needs it to keep the wake-ups of thirty thousand sleepers few and their lateness below a millisecond.
+const MOST_LATE: u64 = 1 << 19;
+
+/// Waits are rounded up to a power of two of at most this part of them.
+const ROUNDING_PART: u64 = 32;
+
+/// One timer. It must not move while it is in a queue.
+pub(crate) struct Timer<T> {
+    /// INVARIANT: the key of the list it stands in, or none if it stands in none.
+    due: Cell<Option<u64>>,
+    previous: Cell<Option<NonNull<Timer<T>>>>,
+    next: Cell<Option<NonNull<Timer<T>>>>,
+    pub(crate) payload: T,
+}
+
+impl<T> Timer<T> {
+    pub(crate) fn new(payload: T) -> Timer<T> {
+        Timer { due: Cell::new(None), previous: Cell::new(None), next: Cell::new(None), payload }
+    }
+
+    pub(crate) fn is_armed(&self) -> bool {
+        self.due.get().is_some()
+    }
+}
+
+struct Slot<T> {
+    first: NonNull<Timer<T>>,
+    last: NonNull<Timer<T>>,
+}
+
+/// See the [module](self). Times are nanoseconds on whatever clock the owner uses.
+pub(crate) struct Timers<T> {
+    slots: RefCell<BTreeMap<u64, Slot<T>>>,
+    /// INVARIANT: the first key of `slots`, or the end of time.
+    earliest: Cell<u64>,
+}
+
+impl<T> Timers<T> {
+    pub(crate) fn new() -> Timers<T> {
+        Timers { slots: RefCell::new(BTreeMap::new()), earliest: Cell::new(u64::MAX) }
+    }
+
+    /// When the first timer is due; `u64::MAX` if there is none.
+    #[inline]
+    pub(crate) fn earliest(&self) -> u64 {
+        self.earliest.get()
+    }
+
+    /// Adds a timer that is due at `due`; `now` only serves to judge how far that may be rounded.
+    ///
+    /// # Safety
+    /// The timer is alive and stays where it is until it is [`remove`](Self::remove)d or [handed out](Self::pop_due).
+    pub(crate) unsafe fn insert(&self, timer: NonNull<Timer<T>>, due: u64, now: u64) {
+        let due = round_up(due, now);
+        // SAFETY: alive by the caller's promise.
+        let node = unsafe { timer.as_ref() };
+        debug_assert!(!node.is_armed(), "INVARIANT: a timer stands in one queue once");
+        node.due.set(Some(due));
+        node.next.set(None);
+        let mut slots = self.slots.borrow_mut();
+        let slot = slots.entry(due).or_insert(Slot { first: timer, last: timer });
+        if slot.last == timer {
+            node.previous.set(None);
+        } else {
+            node.previous.set(Some(slot.last));
+            // SAFETY: timers in a list are alive, by the promise made when they came.
+            unsafe { slot.last.as_ref() }.next.set(Some(timer));
+            slot.last = timer;
+        }
+        self.earliest.set(self.earliest.get().min(due));
+    }
+
+    /// Takes a timer out again, if it still stands here.
+    pub(crate) fn remove(&self, timer: &Timer<T>) {
+        let Some(due) = timer.due.take() else { return };
+        let mut slots = self.slots.borrow_mut();
+        let slot = slots.get_mut(&due).unwrap_or_else(|| unreachable!("INVARIANT: an armed timer has a list"));
+        match (timer.previous.get(), timer.next.get()) {
+            (None, None) => {
+                slots.remove(&due);
+                self.earliest.set(slots.first_key_value().map_or(u64::MAX, |(&key, _)| key));
+            }
+            (previous, next) => {
+                // SAFETY: neighbours in a list are alive, by the promise made when they came.
+                match previous {
+                    Some(previous) => unsafe { previous.as_ref() }.next.set(next),
+                    None => slot.first = next.unwrap_or(slot.first),
+                }
+                // SAFETY: as above.
+                match next {
+                    Some(next) => unsafe { next.as_ref() }.previous.set(previous),
+                    None => slot.last = previous.unwrap_or(slot.last),
+                }
+            }
+        }
+    }
+
+    /// Takes the timers that are due at `now` and hands them to `fire`, earliest first, equals in the order they came.
+    /// `fire` must not touch this queue.
+    pub(crate) fn pop_due(&self, now: u64, mut fire: impl FnMut(NonNull<Timer<T>>)) {
+        while self.earliest.get() <= now {
+            let mut slots = self.slots.borrow_mut();
+            let mut node = slots.pop_first().map(|(_, slot)| slot.first);
+            self.earliest.set(slots.first_key_value().map_or(u64::MAX, |(&key, _)| key));
+            while let Some(timer) = node {
+                // SAFETY: timers in a list are alive; it is read out before `fire` may let its owner go on.
+                let timer_ref = unsafe { timer.as_ref() };
+                node = timer_ref.next.get();
+                timer_ref.due.set(None);
+                fire(timer);
+            }
+        }
+    }
+}
+
+fn round_up(due: u64, now: u64) -> u64 {
+    let grain = (due.saturating_sub(now) / ROUNDING_PART).clamp(1, MOST_LATE);
+    let mask = (1 << grain.ilog2()) - 1;
+    due.checked_add(mask).map_or(u64::MAX - 1, |up| up & !mask).min(u64::MAX - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fired(timers: &Timers<usize>, now: u64) -> Vec<usize> {
+        let mut all = Vec::new();
+        // SAFETY: every test keeps its timers alive.
+        timers.pop_due(now, |timer| all.push(unsafe { timer.as_ref() }.payload));
+        all
+    }
+
+    #[test]
+    fn a_shorter_wait_registered_later_comes_first() {
+        let timers = Timers::new();
+        let (long, short) = (Timer::new(1), Timer::new(2));
+        // SAFETY: both stay where they are to the end of the test.
+        unsafe {
+            timers.insert(NonNull::from(&long), 1_000_000, 0);
+            timers.insert(NonNull::from(&short), 1_000, 0);
+        }
+        assert!(timers.earliest() <= 1_000 + 1_000 / ROUNDING_PART);
+        assert_eq!(fired(&timers, 2_000), [2]);
+        assert_eq!(fired(&timers, 2_000_000), [1]);
+        assert_eq!(timers.earliest(), u64::MAX);
+    }
+
+    #[test]
+    fn rounding_is_never_early_and_never_late_by_more_than_promised() {
+        for wait in [0, 1, 31, 32, 1_000, 999_999, 16_777_215, 1 << 40] {
+            for now in [0, 12_345, 1 << 50] {
+                let late = round_up(now + wait, now) - (now + wait);
+                assert!(late <= MOST_LATE && late <= wait / ROUNDING_PART, "{wait} at {now}: {late}");
+            }
+        }
+        assert_eq!(round_up(u64::MAX, 0), u64::MAX - 1);
+    }
+
+    #[test]
+    fn removing_at_random_leaves_exactly_the_others_in_order() {
+        let timers = Timers::new();
+        let mut random = fastrand::Rng::with_seed(7);
+        let nodes: Vec<Timer<usize>> = (0..500).map(Timer::new).collect();
+        let mut expected = Vec::new();
+        for (number, node) in nodes.iter().enumerate() {
+            // A wait of nothing is not rounded; a few moments make many equals.
+            let due = random.u64(0..20);
+            // SAFETY: the nodes stay where they are to the end of the test.
+            unsafe { timers.insert(NonNull::from(node), due, due) };
+            expected.push((due, number));
+        }
+        expected.sort_unstable();
+        for _ in 0..300 {
+            let (_, number) = expected.remove(random.usize(0..expected.len()));
+            timers.remove(&nodes[number]);
+            timers.remove(&nodes[number]);
+            assert_eq!(timers.earliest(), expected[0].0);
+        }
+        let rest: Vec<usize> = expected.into_iter().map(|(_, number)| number).collect();
+        assert_eq!(fired(&timers, 20), rest);
+        assert!(nodes.iter().all(|node| !node.is_armed()));
+    }
+}

@@ -1,0 +1,267 @@
+//! Starting and ending runtimes.
+#![allow(unsafe_code, reason = "a closure run to its end may borrow from its caller")]
+
+use crate::builder::RuntimeBuilder;
+use crate::fiber::info::Fiber;
+use crate::join::{JoinError, JoinHandle};
+use crate::prim::clock::Moment;
+use crate::prim::reason::Place;
+use crate::sched::shared::{Config, Phase, Shared};
+use crate::sched::shutdown::Leftover;
+use crate::sched::threads;
+use crate::sched::worker;
+use crate::settings::BuildError;
+use crate::spawn::launch::{Options, launch};
+use crate::spawn::{Handle, Stats};
+use std::fmt;
+use std::panic::{Location, resume_unwind};
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs `f` as the main fiber of a runtime and returns what it returns. The calling thread is a worker meanwhile.
+///
+/// `f` runs on the thread's own stack and need not be [`Send`]. Settings come from the environment, and else have defaults; see
+/// [`RuntimeBuilder`]. Inside a fiber this just calls `f`.
+///
+/// # The end
+/// When `f` returns, the runtime stops: fibers that were not started end as [cancelled](crate::JoinError::Cancelled); sleeps and
+/// joins of the others return [`Cancelled`](crate::Cancelled), now and from now on; then the others are waited for. After the
+/// [timeout](RuntimeBuilder::shutdown_timeout) those that are still there are named on standard error and left behind, with their
+/// threads; only those that live on the calling thread are waited for however long they take. A panic of `f` goes on after that.
+///
+/// # Panics
+/// If the environment has a setting that makes no sense. [`RuntimeBuilder::run`] gives an error instead.
+///
+/// ```
+/// let sum: u64 = sisal::run(|| {
+///     let handles: Vec<_> = (0..100u64).map(|i| sisal::spawn(move || i)).collect();
+///     handles.into_iter().map(|handle| handle.join().unwrap()).sum()
+/// });
+/// assert_eq!(sum, 4950);
+/// ```
+#[track_caller]
+pub fn run<T>(f: impl FnOnce() -> T) -> T {
+    match RuntimeBuilder::default().run_at(Location::caller(), f) {
+        Ok(value) => value,
+        Err(error) => panic!("sisal: {error}"),
+    }
+}
+
+/// Runs `f` with the calling thread as worker 0 of a new runtime.
+pub(crate) fn run_here<T>(config: Config, place: Place, f: impl FnOnce() -> T) -> Result<T, BuildError> {
+    if worker::with_current(|worker| worker.is_some()) {
+        return Ok(f());
+    }
+    crate::prim::fork::refuse_in_child();
+    let shared = new_shared(config)?;
+    let stack = threads::first_stack(&shared).map_err(|error| BuildError::io("the first stack", error))?;
+    if let Err(error) = threads::start(&shared, 1) {
+        threads::give_back(&shared, stack);
+        return Err(BuildError::io("the worker threads", error));
+    }
+    if let Some(limit) = &shared.limit {
+        // The main fiber has a place like all others.
+        let _ = limit.try_enter();
+    }
+    let result = threads::run_main(&shared, stack, place, f);
+    let report = conclude(&shared, Duration::ZERO);
+    if !report.is_clean() {
+        eprintln!("sisal: {report}");
+    }
+    Ok(result.unwrap_or_else(|payload| resume_unwind(payload)))
+}
+
+fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
+    let shared = Arc::new(Shared::new(config));
+    if shared.config.verbose {
+        let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
+        let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
+        eprintln!("sisal: {workers} workers (up to {max_workers}), {limit} fibers, stacks of {} KiB", class.usable() >> 10);
+    }
+    Ok(shared)
+}
+
+/// Waits for the end of a stopped runtime, and says what is left of it.
+fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
+    let leftover = if shared.wait_for_end(Moment::now().after(timeout)) {
+        threads::join_all(shared);
+        Leftover { fibers: Vec::new(), unlisted: 0 }
+    } else {
+        shared.call_roll()
+    };
+    let stats = Stats::of(shared);
+    if shared.config.stats {
+        eprintln!("sisal: {stats}");
+    }
+    ShutdownReport { leaked: leftover.fibers, unlisted: leftover.unlisted, stats }
+}
+
+/// A runtime in the background: its workers are threads of its own, and the thread that made it stays free.
+///
+/// Dropping it stops it and waits like the end of [`run`]. Use [`shutdown`](Self::shutdown) for a timeout of your own and a report.
+///
+/// ```
+/// let runtime = sisal::Runtime::builder().workers(2).build()?;
+/// let handle = runtime.spawn(|| 7);
+/// // This thread could run a user interface now.
+/// assert_eq!(handle.join().unwrap(), 7);
+/// # Ok::<(), sisal::BuildError>(())
+/// ```
+pub struct Runtime {
+    handle: Handle,
+}
+
+impl Runtime {
+    /// A runtime with the settings of the environment, or the defaults.
+    ///
+    /// # Errors
+    /// See [`BuildError`].
+    pub fn new() -> Result<Runtime, BuildError> {
+        Runtime::builder().build()
+    }
+
+    /// Sets up a runtime.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    pub(crate) fn start(config: Config) -> Result<Runtime, BuildError> {
+        crate::prim::fork::refuse_in_child();
+        let shared = new_shared(config)?;
+        threads::start(&shared, 0).map_err(|error| BuildError::io("the worker threads", error))?;
+        Ok(Runtime { handle: Handle::new(shared) })
+    }
+
+    /// Runs `f` in a fiber of this runtime and returns what it returns. The caller waits: a thread blocks, a fiber of another
+    /// runtime parks. In a fiber of this runtime, `f` is just called. `f` may borrow from the caller.
+    ///
+    /// # Panics
+    /// If `f` panics, its panic goes on here. If the runtime is stopping, so that `f` was not run.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let mut words = vec!["plain", "blocking", "code"];
+    /// runtime.run(|| words.sort());
+    /// assert_eq!(words[0], "blocking");
+    /// ```
+    #[track_caller]
+    pub fn run<T: Send>(&self, f: impl FnOnce() -> T + Send) -> T {
+        let shared = self.handle.shared();
+        if worker::with_current(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared(), &**shared))) {
+            return f();
+        }
+        let place = Location::caller();
+        // SAFETY: both are `Send`. What `f` borrows outlives the fiber, since we don't return before it has ended: the wait
+        // below goes on until then, also if it is cancelled.
+        let handle = unsafe { launch(Some(shared), Options::default(), place, f) };
+        let handle = handle.unwrap_or_else(|error| panic!("sisal: {error}"));
+        handle.wait_uncancelled(place);
+        match handle.take_outcome() {
+            Ok(value) => value,
+            Err(JoinError::Panicked(panic)) => panic.resume(),
+            Err(error) => panic!("sisal: Runtime::run: {error}"),
+        }
+    }
+
+    /// Spawns a fiber. See [`Handle::spawn`].
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle.spawn(f)
+    }
+
+    /// The handle by which threads and fibers give this runtime work.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Asks the runtime to stop, and returns at once.
+    pub fn request_stop(&self) {
+        self.handle.request_stop();
+    }
+
+    /// Stops the runtime and waits for its end, at most for `timeout`: see [`run`] for what that means for its fibers.
+    ///
+    /// What is left then is named in the report, and left behind with its threads. Called in a fiber of the runtime itself, it
+    /// does not wait, since that would be for itself.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// drop(runtime.spawn(|| sisal::sleep(Duration::from_secs(3600))));
+    /// let report = runtime.shutdown(Duration::from_secs(10));
+    /// assert!(report.is_clean());
+    /// assert_eq!(report.stats.spawned, 1);
+    /// ```
+    pub fn shutdown(self, timeout: Duration) -> ShutdownReport {
+        // Dropping would do it again.
+        let runtime = std::mem::ManuallyDrop::new(self);
+        // SAFETY: taken out once, of a runtime that is not dropped.
+        let handle = unsafe { ptr::read(&runtime.handle) };
+        stop(handle.shared(), timeout)
+    }
+}
+
+fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
+    crate::prim::fork::refuse_in_child();
+    shared.request_stop();
+    shared.end_if_quiescent();
+    let inside = worker::with_current(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared(), &**shared)));
+    if inside && shared.phase() != Phase::Ended {
+        return ShutdownReport { leaked: Vec::new(), unlisted: 1, stats: Stats::of(shared) };
+    }
+    conclude(shared, timeout)
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let shared = self.handle.shared();
+        let report = stop(shared, shared.config.shutdown_timeout);
+        if !report.is_clean() {
+            eprintln!("sisal: {report}");
+        }
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("handle", &self.handle).finish()
+    }
+}
+
+/// How a runtime ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// The fibers that were still there when the time was up: they are left behind, with their threads.
+    pub leaked: Vec<Fiber>,
+    /// How many more there are of which no more is known: they wait on a worker that is stuck in one of the others.
+    pub unlisted: usize,
+    /// What the runtime has done.
+    pub stats: Stats,
+}
+
+impl ShutdownReport {
+    /// Whether all fibers have ended.
+    pub fn is_clean(&self) -> bool {
+        self.leaked.is_empty() && self.unlisted == 0
+    }
+}
+
+impl fmt::Display for ShutdownReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return write!(f, "all fibers have ended; {}", self.stats);
+        }
+        write!(f, "{} fibers have not ended and are left behind", self.leaked.len() + self.unlisted)?;
+        self.leaked.iter().try_for_each(|fiber| write!(f, "\n  {fiber}"))?;
+        if self.unlisted > 0 {
+            write!(f, "\n  and {} more that wait behind them", self.unlisted)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,322 @@
+//! Giving fibers their turn: calling a fresh one, leaving one that waits, resuming a ready one.
+//!
+//! # Which stack is whose
+//! Every stack has the [loop](Worker::run_loop) as its bottom frame. A fresh fiber is *called* by that loop. If it
+//! returns, that was a function call. If it waits, the stack is its own from now on, and the worker goes on elsewhere: by one
+//! switch to the next ready fiber, or to a new loop on another stack. When the fiber ends later, its call returns to the loop
+//! frame below it, and that loop goes on: the stack serves as the worker's again.
+//!
+//! A loop that finds a ready fiber switches to it and is never resumed: its stack is *abandoned*, and put back by whoever
+//! arrives, since nobody can free the stack under its own feet. Across the call of a fiber the loop's frame holds nothing but
+//! `&Worker`, so nothing is lost with it.
+//!
+//! A fiber of another size class gets a stack of its own first, with a frame that calls it and then leaves for a new loop.
+//!
+//! If no stack can be had, the worker stays on the frame of the fiber that waits and resumes ready fibers from there; fresh
+//! ones have to wait until a stack is free.
+#![allow(unsafe_code, reason = "contexts and stacks are switched here")]
+
+use super::search::Next;
+use super::shared::Phase;
+use super::worker::Worker;
+use crate::fiber::body::Ended;
+use crate::fiber::current;
+use crate::fiber::end::Freeing;
+use crate::fiber::header::FiberRef;
+use crate::fiber::state::Parking;
+use crate::prim::atomic::Ordering;
+use crate::prim::cancel::Cause;
+use crate::prim::reason::{Place, Reason};
+use sisal_context::stack::Stack;
+use sisal_context::switch::{self, Suspended};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl Worker {
+    /// Runs fibers until the runtime has ended (or this worker is to go). Called on the thread's own stack, with no fiber
+    /// running.
+    pub(super) fn run_until_done(&self) {
+        let stack = loop {
+            // A worker is made with a stack, so this waits only if the main fiber of `run` has ended in a shortage.
+            match self.stacks.take(&self.shared) {
+                Some(stack) => break stack,
+                None => std::thread::yield_now(),
+            }
+        };
+        self.enter_loop(self.root.as_ptr(), stack);
+    }
+
+    /// Leaves the running context in `save` for a new loop on `stack`; returns when that context is resumed.
+    fn enter_loop(&self, save: *mut Suspended, stack: Stack) {
+        self.leave_for(Some(stack), None);
+        // SAFETY: the stack is free, and large enough for a first frame.
+        let context = unsafe { switch::prepare(stack.top(), loop_entry) };
+        self.hop(save, context);
+    }
+
+    /// The worker is about to run on `stack`, in `fiber`.
+    #[inline]
+    fn leave_for(&self, stack: Option<Stack>, fiber: Option<FiberRef>) {
+        self.stack.set(stack);
+        self.set_current(fiber);
+    }
+
+    #[inline]
+    fn set_current(&self, fiber: Option<FiberRef>) {
+        current::with(|current| current.fiber.set(fiber));
+        match fiber {
+            Some(fiber) => self.remote().shown.show(fiber),
+            None => self.remote().shown.show_none(),
+        }
+    }
+
+    /// The one place where contexts are switched.
+    #[inline(never)]
+    fn hop(&self, save: *mut Suspended, to: Suspended) {
+        // SAFETY: `to` was prepared, or left by this very function, on this thread, since fibers never change theirs; each
+        // context is resumed once, since it is taken from a queue, which holds it once. `save` is a cell of a fiber or worker
+        // that is alive. What is left behind is resumed, or has nothing on it.
+        unsafe { switch::switch(save, to, std::ptr::from_ref(self).expose_provenance()) };
+        self.arrived();
+    }
+
+    /// First thing on arriving anywhere: puts an abandoned stack back.
+    #[inline]
+    fn arrived(&self) {
+        if let Some(stack) = self.abandoned.take() {
+            // SAFETY: its loop left it for good.
+            unsafe { self.stacks.put(&self.shared, stack) };
+        }
+    }
+
+    /// The bottom frame of every stack: gives fibers their turn until the worker is to go.
+    fn run_loop(&self) -> ! {
+        loop {
+            match self.next() {
+                Next::Fresh(fiber) if fiber.class == self.shared.config.class => self.call(fiber),
+                Next::Fresh(fiber) => self.call_on_own_stack(fiber),
+                Next::Ready(fiber) => self.abandon_for(fiber),
+                Next::Leave => self.abandon_for_root(),
+            }
+        }
+    }
+
+    /// Calls a fresh fiber on the stack we stand on.
+    #[inline]
+    fn call(&self, fiber: FiberRef) {
+        fiber.set_home(self.index);
+        fiber.state.start();
+        self.set_current(Some(fiber));
+        // SAFETY: a fresh fiber comes out of the queues once, and is called by the worker that got it. If its closure is not
+        // `Send`, it is pinned to this worker.
+        let ended = unsafe {
+            if self.shared.phase() == Phase::Running { fiber.run() } else { fiber.cancel(Cause::Shutdown) }
+        };
+        self.finish(fiber, ended);
+    }
+
+    /// A fiber's closure is done. What it leaves behind is dropped as long as it is the running fiber, since that may wait.
+    #[inline]
+    fn finish(&self, fiber: FiberRef, ended: Ended) {
+        drop_locals(fiber);
+        let detached = fiber.end.is_detached();
+        if detached {
+            // SAFETY: the outcome was written just now, and there is no handle that could take it.
+            unsafe { fiber.drop_outcome() };
+        }
+        if fiber.homed.is_linked.get() {
+            self.unhome(fiber);
+        }
+        let shown = &self.remote().shown;
+        shown.retract(fiber);
+        shown.counts.note(ended, detached);
+        let freeing = fiber.end.finish(|token| self.unpark(token));
+        if freeing == Freeing::Mine {
+            if !detached {
+                // The handle was dropped meanwhile.
+                // SAFETY: nobody took the outcome, and nobody can any more.
+                unsafe { fiber.drop_outcome() };
+            }
+            // SAFETY: end and handle are past, and no wait record leads to a fiber that runs.
+            unsafe { fiber.free() };
+        }
+        current::with(|current| current.fiber.set(None));
+        if let Some(limit) = &self.shared.limit
+            && let Some(token) = limit.leave()
+        {
+            self.unpark(token);
+        }
+        shown.counts.finished.increment();
+    }
+
+    /// Runs `f` as `fiber`, which is made for it and lives on the thread's own stack, and frees the fiber.
+    pub(super) fn run_as<R>(&self, fiber: FiberRef, f: impl FnOnce() -> R) -> R {
+        fiber.set_home(self.index);
+        self.set_current(Some(fiber));
+        let result = f();
+        drop_locals(fiber);
+        if fiber.homed.is_linked.get() {
+            self.unhome(fiber);
+        }
+        self.remote().shown.retract(fiber);
+        self.set_current(None);
+        // SAFETY: it has run to its end, has no handle, and its outcome is nothing.
+        unsafe { fiber.free() };
+        result
+    }
+
+    /// Calls a fresh fiber of another size class on a stack of its own. Does not return: that stack leaves for a new loop.
+    fn call_on_own_stack(&self, fiber: FiberRef) {
+        let Some(stack) = self.stacks.take_class(&self.shared, fiber.class) else {
+            return self.postpone_for_stack(fiber);
+        };
+        self.abandoned.set(self.stack.get());
+        self.leave_for(Some(stack), None);
+        self.starting.set(Some(fiber));
+        // SAFETY: the stack is free, and large enough for a first frame.
+        let context = unsafe { switch::prepare(stack.top(), own_stack_entry) };
+        self.hop(self.nowhere.as_ptr(), context);
+    }
+
+    /// A fiber of another size class is done: its stack is no place for a loop, and is left for good.
+    fn leave_own_stack(&self) -> ! {
+        loop {
+            if let Some(stack) = self.stacks.take(&self.shared) {
+                self.abandoned.set(self.stack.get());
+                self.enter_loop(self.nowhere.as_ptr(), stack);
+            } else if let Some(next) = self.wait_for_ready_or_stack() {
+                self.abandon_for(next);
+            }
+        }
+    }
+
+    /// Leaves a loop for good, for a ready fiber.
+    fn abandon_for(&self, fiber: FiberRef) {
+        self.abandoned.set(self.stack.get());
+        self.resume_bookkeeping(fiber);
+        self.hop(self.nowhere.as_ptr(), fiber.context.get());
+    }
+
+    /// Leaves a loop for good, for the thread's root frame.
+    fn abandon_for_root(&self) {
+        self.abandoned.set(self.stack.get());
+        self.leave_for(None, None);
+        self.hop(self.nowhere.as_ptr(), self.root.get());
+    }
+
+    #[inline]
+    fn resume_bookkeeping(&self, fiber: FiberRef) {
+        if !fiber.state.is_running() {
+            fiber.state.resume();
+        }
+        self.leave_for(fiber.stack.get(), Some(fiber));
+    }
+
+    /// Parks the running fiber, unless it was unparked already; returns when it is unparked.
+    pub(crate) fn park(&self, me: FiberRef) {
+        if me.state.commit_park() == Parking::Parked {
+            self.suspend(me);
+        }
+    }
+
+    /// Lets others have a turn.
+    pub(crate) fn yield_now(&self, me: FiberRef, place: Place) {
+        self.remote().told.must_yield.store(0, Ordering::Relaxed);
+        if self.nothing_else_to_do() {
+            return;
+        }
+        me.wait.write(Reason::Yield, 0, place, self.coarse_now());
+        // SAFETY: a running fiber stands in no queue, and is alive until it has run to its end.
+        unsafe { self.ready.push(me.as_ptr()) };
+        self.suspend(me);
+        me.wait.clear();
+    }
+
+    /// Gives way if the monitor has asked for it. Called by operations that would not wait.
+    #[inline]
+    pub(crate) fn pay_fuel(&self, me: FiberRef, place: Place) {
+        if self.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
+            self.yield_now(me, place);
+        }
+    }
+
+    /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
+    fn suspend(&self, me: FiberRef) {
+        self.check_canary(me);
+        if !me.homed.is_linked.get() {
+            self.home(me);
+        }
+        me.stack.set(self.stack.get());
+        if let Some(next) = self.pick() {
+            return self.resume_from(me, next);
+        }
+        match self.stacks.take(&self.shared) {
+            Some(stack) => self.enter_loop(me.context.as_ptr(), stack),
+            None => self.suspend_without_stack(me),
+        }
+    }
+
+    /// Goes from `me` straight to `next`, which may be the same.
+    #[inline]
+    fn resume_from(&self, me: FiberRef, next: FiberRef) {
+        if next == me {
+            if !me.state.is_running() {
+                me.state.resume();
+            }
+            return;
+        }
+        self.resume_bookkeeping(next);
+        self.hop(me.context.as_ptr(), next.context.get());
+    }
+
+    /// There is no stack for a loop: the worker stays on the frame of `me`, and looks for ready fibers and stacks only.
+    #[cold]
+    fn suspend_without_stack(&self, me: FiberRef) {
+        self.set_current(None);
+        loop {
+            if let Some(next) = self.wait_for_ready_or_stack() {
+                if next == me {
+                    self.set_current(Some(me));
+                }
+                return self.resume_from(me, next);
+            }
+            if let Some(stack) = self.stacks.take(&self.shared) {
+                return self.enter_loop(me.context.as_ptr(), stack);
+            }
+        }
+    }
+
+    /// On stacks that can't be guarded otherwise: has the one we are about to leave overflowed?
+    #[inline]
+    fn check_canary(&self, me: FiberRef) {
+        if let Some(stack) = self.stack.get()
+            && stack.needs_canary_check()
+            && !stack.canary_intact()
+        {
+            super::overflow::abort_for(&me, stack);
+        }
+    }
+}
+
+extern "C" fn loop_entry(worker: usize) -> ! {
+    // SAFETY: passed by `hop`: the worker of this thread, which lives until its loop has left for the root.
+    let worker = unsafe { &*std::ptr::with_exposed_provenance::<Worker>(worker) };
+    worker.arrived();
+    worker.run_loop()
+}
+
+extern "C" fn own_stack_entry(worker: usize) -> ! {
+    // SAFETY: as in `loop_entry`.
+    let worker = unsafe { &*std::ptr::with_exposed_provenance::<Worker>(worker) };
+    worker.arrived();
+    if let Some(fiber) = worker.starting.take() {
+        worker.call(fiber);
+    }
+    worker.leave_own_stack()
+}
+
+fn drop_locals(fiber: FiberRef) {
+    while let Some(locals) = fiber.locals.get().filter(|locals| !locals.is_empty()) {
+        // A destructor that panics must not take the worker with it; the panic has been printed.
+        let _ = catch_unwind(AssertUnwindSafe(|| locals.drop_all()));
+    }
+}

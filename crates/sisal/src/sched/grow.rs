@@ -1,0 +1,88 @@
+//! Running a piece of code on a bigger stack.
+#![allow(unsafe_code, reason = "code is called on another stack")]
+
+use super::worker;
+use sisal_context::stack::{Depot, SizeClass, Stack};
+use sisal_context::switch;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
+
+/// Runs `f` on a stack with at least `size` usable bytes, and returns what it returns. For the part of a program that goes
+/// deep, so that the rest can do with small stacks.
+///
+/// In a fiber, `f` may do whatever the fiber may, also wait. Outside of fibers it works too. Panics pass through.
+///
+/// # Panics
+/// If `size` is impossible: below 4 KiB, or above 1 GiB.
+///
+/// ```
+/// fn depth(n: u64) -> u64 {
+///     let pad = std::hint::black_box([n; 64]);
+///     if n == 0 { 0 } else { 1 + depth(n - 1) + pad[0] - n }
+/// }
+/// sisal::run(|| {
+///     let deep = sisal::spawn(|| sisal::stack::grow(256 << 20, || depth(100_000)));
+///     assert_eq!(deep.join().unwrap(), 100_000);
+/// });
+/// ```
+#[track_caller]
+pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
+    let class = match SizeClass::for_usable(size) {
+        Ok(class) => class,
+        Err(error) => panic!("sisal: stack::grow({size}): {error}"),
+    };
+    let result = worker::with_fiber(|running| match running {
+        Some((worker, me)) => {
+            let stack = loop {
+                match worker.stacks.take_class(&worker.shared, class) {
+                    Some(stack) => break stack,
+                    // A shortage slows, it does not fail.
+                    None => worker.yield_now(me, Location::caller()),
+                }
+            };
+            let before = worker.stack.replace(Some(stack));
+            let result = call_on(stack, f);
+            worker.stack.set(before);
+            // SAFETY: the call has returned, so nothing is left on it.
+            unsafe { worker.stacks.put(&worker.shared, stack) };
+            result
+        }
+        None => call_outside(class, f),
+    });
+    result.unwrap_or_else(|payload| resume_unwind(payload))
+}
+
+fn call_outside<T>(class: SizeClass, f: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    static OF_THREADS: OnceLock<Depot> = OnceLock::new();
+    let depot = OF_THREADS.get_or_init(|| Depot::new(None));
+    let mut one = Vec::with_capacity(1);
+    depot.take(class, 1, &mut one);
+    let Some(stack) = one.pop() else { panic!("sisal: stack::grow: no memory for a stack of {} bytes", class.usable()) };
+    let result = call_on(stack, f);
+    // SAFETY: the call has returned, so nothing is left on it.
+    unsafe { depot.give(&[stack]) };
+    depot.trim();
+    result
+}
+
+/// What goes to the other stack and what comes back.
+struct Call<F, T> {
+    f: Option<F>,
+    result: Option<Result<T, Box<dyn Any + Send>>>,
+}
+
+fn call_on<F: FnOnce() -> T, T>(stack: Stack, f: F) -> Result<T, Box<dyn Any + Send>> {
+    let mut call = Call { f: Some(f), result: None };
+    // SAFETY: the stack is free and as large as was asked for; `perform` takes a `Call` of these types.
+    unsafe { switch::call_on(stack.top(), perform::<F, T>, (&raw mut call).cast()) };
+    call.result.take().unwrap_or_else(|| unreachable!("INVARIANT: the call has been made"))
+}
+
+extern "C" fn perform<F: FnOnce() -> T, T>(call: *mut u8) {
+    // SAFETY: `call_on` passes a `Call` of these types that lives until this returns.
+    let call = unsafe { &mut *call.cast::<Call<F, T>>() };
+    if let Some(f) = call.f.take() {
+        call.result = Some(catch_unwind(AssertUnwindSafe(f)));
+    }
+}

@@ -1,0 +1,71 @@
+//! The fibers that live on a worker: those that have waited there and are not done.
+
+use super::shared::Phase;
+use super::worker::Worker;
+use crate::fiber::header::FiberRef;
+use crate::fiber::info::Fiber;
+use crate::fiber::waiter::Woken;
+use crate::prim::atomic::Ordering;
+use crate::prim::cancel::Cause;
+
+impl Worker {
+    /// A fiber waits for the first time.
+    pub(super) fn home(&self, fiber: FiberRef) {
+        let first = self.homed.replace(Some(fiber));
+        fiber.homed.next.set(first);
+        if let Some(first) = first {
+            first.homed.previous.set(Some(fiber));
+        }
+        fiber.homed.is_linked.set(true);
+        let homed = &self.remote().shown.homed;
+        homed.store(homed.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// A fiber that has waited here is done.
+    pub(super) fn unhome(&self, fiber: FiberRef) {
+        let (previous, next) = (fiber.homed.previous.get(), fiber.homed.next.get());
+        match previous {
+            Some(previous) => previous.homed.next.set(next),
+            None => self.homed.set(next),
+        }
+        if let Some(next) = next {
+            next.homed.previous.set(previous);
+        }
+        fiber.homed.is_linked.set(false);
+        let homed = &self.remote().shown.homed;
+        homed.store(homed.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn homed_fibers(&self) -> impl Iterator<Item = FiberRef> {
+        std::iter::successors(self.homed.get(), |fiber| fiber.homed.next.get())
+    }
+
+    /// Whether something was said to all workers that this one has not heeded yet.
+    pub(super) fn is_called(&self) -> bool {
+        let phase = self.shared.phase();
+        phase == Phase::Ended || (phase == Phase::Stopping && !self.swept.get()) || self.owes_roll_call() || self.may_leave()
+    }
+
+    /// Does what was said to all workers: ends waits when the runtime stops, and answers who is there.
+    pub(super) fn heed_calls(&self) {
+        if self.shared.phase() != Phase::Running && !self.swept.replace(true) {
+            self.cancel_waits();
+        }
+        if self.owes_roll_call() {
+            self.answer_roll_call();
+        }
+    }
+
+    fn cancel_waits(&self) {
+        for fiber in self.homed_fibers() {
+            if let Some(token) = fiber.cancellable_wait().and_then(|wait| wait.claim(Woken::Cancelled(Cause::Shutdown))) {
+                self.unpark_to_the_end(token);
+            }
+        }
+    }
+
+    /// All fibers that live here, and what they wait for.
+    pub(super) fn list_homed(&self) -> Vec<Fiber> {
+        self.homed_fibers().map(|fiber| Fiber::with_wait(&fiber)).collect()
+    }
+}

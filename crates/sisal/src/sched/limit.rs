@@ -1,0 +1,131 @@
+//! `max_fibers`: how many unfinished fibers there may be, and who waits to spawn one more.
+//!
+//! One lock guards the count of free places and the list of waiters. A place that becomes free while somebody waits is
+//! handed to the one who has waited longest; it never goes through the count, so nobody can snatch it.
+#![allow(
+    unsafe_code,
+    reason = "waiters are reached by pointer, under the lock"
+)]
+
+use crate::fiber::header::Who;
+use crate::fiber::waiter::{ClaimToken, Waiter};
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// See the [module](self).
+pub(crate) struct Limit {
+    places: Mutex<Places>,
+    most: usize,
+}
+
+struct Places {
+    free: usize,
+    first: Option<NonNull<Waiter<Who>>>,
+    last: Option<NonNull<Waiter<Who>>>,
+    /// Nobody waits any more: the runtime is stopping.
+    open: bool,
+}
+
+// SAFETY: the pointers are used only under the lock that holds them.
+unsafe impl Send for Places {}
+
+/// Whether there was a place.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Granted,
+    MustWait,
+}
+
+impl Limit {
+    pub(crate) fn new(most: usize) -> Limit {
+        let places = Places { free: most, first: None, last: None, open: false };
+        Limit { places: Mutex::new(places), most }
+    }
+
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place if there is one.
+    pub(crate) fn try_enter(&self) -> Admission {
+        let mut places = self.lock();
+        if places.open {
+            return Admission::Granted;
+        }
+        match places.free.checked_sub(1) {
+            Some(left) => {
+                places.free = left;
+                Admission::Granted
+            }
+            None => Admission::MustWait,
+        }
+    }
+
+    /// Takes a place, or puts `waiter` at the end of the list. A waiter woken by this object has a place.
+    ///
+    /// # Safety
+    /// The record stays where it is until it was claimed by this object and unparked.
+    pub(crate) unsafe fn enter_or_enlist(&self, waiter: &Waiter<Who>) -> Admission {
+        let mut places = self.lock();
+        if places.open || places.free > 0 {
+            places.free = places.free.saturating_sub(1);
+            return Admission::Granted;
+        }
+        let new = NonNull::from(waiter);
+        waiter.set_next(None);
+        match places.last.replace(new) {
+            // SAFETY: records in the list are alive; we hold the lock.
+            Some(last) => unsafe { last.as_ref() }.set_next(Some(new)),
+            None => places.first = Some(new),
+        }
+        Admission::MustWait
+    }
+
+    /// Gives a place back: to the first who waits, who is then to be unparked.
+    #[must_use]
+    pub(crate) fn leave(&self) -> Option<ClaimToken<Who>> {
+        let mut places = self.lock();
+        let token = places.pop();
+        if token.is_none() {
+            places.free += 1;
+        }
+        token
+    }
+
+    /// The runtime is stopping: from now on nobody waits, and everybody who does is to be unparked.
+    pub(crate) fn open(&self, mut unpark: impl FnMut(ClaimToken<Who>)) {
+        self.lock().open = true;
+        loop {
+            // Not in the condition: the lock must not be held across the unpark.
+            let token = self.lock().pop();
+            match token {
+                Some(token) => unpark(token),
+                None => break,
+            }
+        }
+    }
+}
+
+impl Places {
+    fn pop(&mut self) -> Option<ClaimToken<Who>> {
+        while let Some(waiter) = self.first {
+            // SAFETY: records in the list are alive; the caller holds the lock.
+            let waiter = unsafe { waiter.as_ref() };
+            self.first = waiter.next();
+            if self.first.is_none() {
+                self.last = None;
+            }
+            // SAFETY: it was linked until just now, and the lock is still held; a claim won here is unparked by the caller.
+            if unsafe { waiter.claim_in_place() } {
+                // SAFETY: as above.
+                return Some(unsafe { waiter.claimant() });
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,45 @@
+//! The scheduler: workers, where they look for fibers, how they sleep, and how all of it ends.
+//!
+//! - [`worker`]: what belongs to one worker; [`remote`]: the part of it that others reach.
+//! - [`dispatch`]: calling a fresh fiber, leaving a parked one, resuming a ready one.
+//! - [`search`]: in which order a worker looks for work; [`idle`]: falling asleep and waking (see `README.md`).
+//! - [`place`]: where a spawned fiber is queued; [`unpark`]: where a woken one is.
+//! - [`stacks`]: a worker's few hot stacks; [`homes`]: the fibers that wait on it.
+//! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
+//! - [`monitor`]: the thread that watches workers; [`overflow`]: what is said when a stack ends.
+//! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done.
+
+pub(crate) mod idle;
+
+#[cfg(not(loom))]
+pub(crate) mod counts;
+#[cfg(not(loom))]
+pub(crate) mod dispatch;
+#[cfg(not(loom))]
+pub(crate) mod grow;
+#[cfg(not(loom))]
+pub(crate) mod homes;
+#[cfg(not(loom))]
+pub(crate) mod limit;
+#[cfg(not(loom))]
+pub(crate) mod monitor;
+#[cfg(not(loom))]
+pub(crate) mod overflow;
+#[cfg(not(loom))]
+pub(crate) mod place;
+#[cfg(not(loom))]
+pub(crate) mod remote;
+#[cfg(not(loom))]
+pub(crate) mod search;
+#[cfg(not(loom))]
+pub(crate) mod shared;
+#[cfg(not(loom))]
+pub(crate) mod shutdown;
+#[cfg(not(loom))]
+pub(crate) mod stacks;
+#[cfg(not(loom))]
+pub(crate) mod threads;
+#[cfg(not(loom))]
+pub(crate) mod unpark;
+#[cfg(not(loom))]
+pub(crate) mod worker;

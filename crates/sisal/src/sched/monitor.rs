@@ -1,0 +1,214 @@
+//! The monitor: a thread that watches the workers while there is something to watch, and otherwise sleeps.
+//!
+//! While fresh work waits and a worker has not begun a new turn for [`STUCK_AFTER`], it adds workers, half as many as there
+//! are at a time, up to `max_workers`. When no fresh work has waited for [`RETIRE_AFTER`], added workers retire: they take
+//! nothing fresh, and go when nothing is homed on them; if they are needed again first, they stay. A fiber that has held its
+//! worker for [`SLICE`] is asked to yield at its next call into the runtime; one that holds it for [`BLOCKING_AFTER`] is
+//! named, once for each place it was spawned at, if the runtime is verbose. And it gives back the memory of stacks that are
+//! no longer used.
+//!
+//! # When it sleeps
+//! There is something to watch while fresh work waits and all workers are busy, while there are added workers, or while the
+//! depot has stacks to trim. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
+//! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
+
+use super::remote::Life;
+use super::shared::{Phase, Shared};
+use super::threads;
+use crate::prim::atomic::{AtomicU32, Ordering, fence};
+use crate::prim::clock::Moment;
+use crate::prim::futex;
+use crate::prim::reason::Place;
+use sisal_context::stack::Depot;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often it looks while there is something to watch.
+const TICK: Duration = Duration::from_millis(1);
+/// A worker is stuck when it has not begun a turn for so long.
+const STUCK_AFTER: Duration = Duration::from_millis(5);
+/// A fiber's time, before it is asked to yield.
+const SLICE: Duration = Duration::from_millis(10);
+/// A fiber that holds its worker for so long is named.
+const BLOCKING_AFTER: Duration = Duration::from_millis(100);
+/// When no fresh work has waited for so long, added workers are not needed.
+const RETIRE_AFTER: Duration = Duration::from_millis(50);
+/// How long it goes on looking when there is nothing to see.
+const LINGER: Duration = Duration::from_millis(20);
+/// So many free stacks with memory in them are worth giving back.
+const TRIM_FROM: usize = 64;
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+/// What others know of the monitor.
+pub(crate) struct Watch {
+    word: AtomicU32,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Watch {
+        Watch { word: AtomicU32::new(AWAKE) }
+    }
+
+    #[inline]
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == ASLEEP
+    }
+
+    #[cold]
+    pub(crate) fn wake(&self) {
+        if self.word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+            futex::wake_one(&self.word);
+        }
+    }
+
+    /// Stacks were given to the depot.
+    pub(super) fn note_dirty(&self, depot: &Depot) {
+        if self.is_asleep() && depot.dirty() >= TRIM_FROM {
+            self.wake();
+        }
+    }
+}
+
+/// What the monitor remembers of one worker.
+#[derive(Clone)]
+struct Seen {
+    heartbeat: u32,
+    since: Moment,
+    named: bool,
+}
+
+/// See the [module](self).
+pub(super) struct Monitor {
+    shared: Arc<Shared>,
+    seen: Vec<Seen>,
+    named_places: Vec<Place>,
+    now: Moment,
+    /// When fresh work last waited.
+    last_waiting: Moment,
+    /// When there was last something to watch.
+    last_busy: Moment,
+    dirty_before: usize,
+}
+
+impl Monitor {
+    pub(super) fn new(shared: Arc<Shared>) -> Monitor {
+        let now = Moment::now();
+        let seen = vec![Seen { heartbeat: 0, since: now, named: false }; shared.remotes.len()];
+        Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, dirty_before: 0 }
+    }
+
+    pub(super) fn run(mut self) {
+        while self.shared.phase() != Phase::Ended {
+            self.now = Moment::now();
+            self.look_at_workers();
+            self.trim();
+            if self.is_needed() {
+                self.last_busy = self.now;
+            }
+            if self.now.since(self.last_busy) > LINGER {
+                self.sleep();
+            } else {
+                futex::wait(&self.shared.watch.word, AWAKE, Some(TICK));
+            }
+        }
+    }
+
+    /// How long each worker has been at its present turn; nothing for those that sleep.
+    fn look_at_workers(&mut self) {
+        let mut stuck = false;
+        for worker in 0..self.seen.len() {
+            let held = self.held_for(worker);
+            stuck |= held >= STUCK_AFTER;
+            if held >= SLICE {
+                self.shared.remotes[worker].told.must_yield.store(1, Ordering::Relaxed);
+            }
+            if held >= BLOCKING_AFTER && !std::mem::replace(&mut self.seen[worker].named, true) {
+                self.name_blocker(worker, held);
+            }
+        }
+        let waiting = self.shared.has_fresh();
+        if waiting {
+            self.last_waiting = self.now;
+        }
+        if waiting && stuck && self.shared.phase() == Phase::Running {
+            self.add_workers();
+        } else if self.now.since(self.last_waiting) >= RETIRE_AFTER {
+            self.retire_added();
+        }
+    }
+
+    fn held_for(&mut self, worker: usize) -> Duration {
+        let remote = &self.shared.remotes[worker];
+        let heartbeat = remote.shown.heartbeat.load(Ordering::Relaxed);
+        let seen = &mut self.seen[worker];
+        if heartbeat != seen.heartbeat || remote.life() == Life::Absent || self.shared.idle.is_sleeping(worker) {
+            *seen = Seen { heartbeat, since: self.now, named: false };
+        }
+        self.now.since(seen.since)
+    }
+
+    fn name_blocker(&mut self, worker: usize, held: Duration) {
+        let Some(fiber) = self.shared.remotes[worker].shown.running() else { return };
+        if self.shared.config.verbose && !self.named_places.contains(&fiber.spawned_at()) {
+            self.named_places.push(fiber.spawned_at());
+            eprintln!("sisal: {fiber}, has held worker {worker} for {} ms without yielding", held.as_millis());
+        }
+    }
+
+    /// Half as many again. Those that retire are kept first, then threads are started.
+    fn add_workers(&mut self) {
+        let wanted = (self.shared.workers() / 2).max(1);
+        let remotes = self.shared.remotes.iter().enumerate();
+        let kept = remotes.clone().filter(|(_, remote)| remote.change_life(Life::Retiring, Life::Added)).take(wanted).count();
+        let absent: Vec<usize> =
+            remotes.filter(|(_, remote)| remote.life() == Life::Absent).map(|(worker, _)| worker).take(wanted - kept).collect();
+        let started = absent.into_iter().filter(|&worker| threads::start_added(&self.shared, worker)).count();
+        if kept + started == 0 {
+            return;
+        }
+        self.shared.wake_all();
+        // A new crew gets its time before it is judged.
+        self.seen.iter_mut().for_each(|seen| seen.since = self.now);
+        if self.shared.config.verbose {
+            eprintln!("sisal: fresh fibers wait behind busy workers: {} workers now", self.shared.workers());
+        }
+    }
+
+    fn retire_added(&self) {
+        let retired = self.shared.remotes.iter().filter(|remote| remote.change_life(Life::Added, Life::Retiring)).count();
+        if retired > 0 {
+            self.shared.wake_all();
+        }
+    }
+
+    /// Gives memory back when the number of free stacks has stopped to fall: they are not about to be used again.
+    fn trim(&mut self) {
+        let dirty = self.shared.depot.dirty();
+        if dirty > 0 && dirty >= self.dirty_before && dirty == self.dirty_before {
+            self.shared.depot.trim();
+        }
+        self.dirty_before = dirty;
+    }
+
+    fn is_needed(&self) -> bool {
+        let shared = &self.shared;
+        (shared.has_fresh() && shared.idle.all_busy())
+            || shared.depot.dirty() >= TRIM_FROM
+            || shared.remotes.iter().any(|remote| matches!(remote.life(), Life::Added | Life::Retiring))
+    }
+
+    fn sleep(&mut self) {
+        let word = &self.shared.watch.word;
+        word.store(ASLEEP, Ordering::Relaxed);
+        // ORDERING: pairs with the fences of those who make something to watch: they publish, fence, and read the word.
+        fence(Ordering::SeqCst);
+        while !self.is_needed() && self.shared.phase() != Phase::Ended && word.load(Ordering::Relaxed) == ASLEEP {
+            futex::wait(word, ASLEEP, None);
+        }
+        word.store(AWAKE, Ordering::Relaxed);
+        self.last_busy = Moment::now();
+        self.last_waiting = self.last_busy;
+    }
+}

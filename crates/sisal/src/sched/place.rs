@@ -1,0 +1,150 @@
+//! Where a spawned fiber is queued, and who is told of it.
+#![allow(unsafe_code, reason = "fibers are put into intrusive queues")]
+
+use super::remote::Life;
+use super::shared::{Phase, Shared};
+use super::worker::Worker;
+use crate::fiber::end::Freeing;
+use crate::fiber::header::FiberRef;
+use crate::prim::atomic::{Ordering, fence, fence_after_read_modify_write};
+use crate::prim::cancel::Cause;
+
+/// How much of a full deque goes to the injector.
+const SPILL: usize = 4_096;
+
+impl Worker {
+    /// Queues a fresh fiber made on this worker.
+    #[inline]
+    pub(crate) fn enqueue_fresh(&self, fiber: FiberRef) {
+        self.remote().shown.counts.spawned.increment();
+        self.keep(fiber);
+        // ORDERING: sched/README, waking for fresh work. (The push was a read-modify-write.)
+        fence_after_read_modify_write();
+        self.shared.announce_fresh();
+    }
+
+    /// Queues a fresh fiber that must start here.
+    pub(crate) fn enqueue_pinned(&self, fiber: FiberRef) {
+        self.remote().shown.counts.spawned.increment();
+        // SAFETY: fresh from its allocation.
+        unsafe { self.pinned.push(fiber.as_ptr()) };
+    }
+
+    /// Queues a fresh fiber with the worker that homes fewest; others may still take it.
+    pub(crate) fn enqueue_spread(&self, fiber: FiberRef) {
+        self.remote().shown.counts.spawned.increment();
+        self.shared.push_to_least_loaded(fiber);
+    }
+
+    /// Queues a fresh fiber that must start on `worker`.
+    pub(crate) fn enqueue_on(&self, worker: usize, fiber: FiberRef) {
+        if worker == self.index {
+            self.enqueue_pinned(fiber);
+        } else {
+            self.remote().shown.counts.spawned.increment();
+            self.shared.send(worker, fiber);
+        }
+    }
+
+    /// Puts a fresh fiber into the own deque, or what is too much into the injector. Ends with a read-modify-write.
+    #[inline]
+    pub(super) fn keep(&self, fiber: FiberRef) {
+        if self.remote().ring.push(fiber.as_ptr()).is_err() {
+            self.spill(fiber);
+        }
+    }
+
+    #[cold]
+    fn spill(&self, fiber: FiberRef) {
+        let ring = &self.remote().ring;
+        let oldest = (0..SPILL).map_while(|_| ring.pop_oldest());
+        // SAFETY: out of the deque just now, and never in a queue yet.
+        unsafe { self.shared.injector.push(oldest.chain([fiber.as_ptr()])) };
+        fence(Ordering::SeqCst);
+    }
+
+    /// A fresh fiber of a size class that has no stack to give: it waits with everybody's.
+    pub(super) fn postpone_for_stack(&self, fiber: FiberRef) {
+        if fiber.pinned {
+            // SAFETY: out of a queue just now.
+            unsafe { self.pinned.push(fiber.as_ptr()) };
+        } else {
+            // SAFETY: as above.
+            unsafe { self.shared.injector.push([fiber.as_ptr()]) };
+        }
+        std::thread::yield_now();
+    }
+}
+
+impl Shared {
+    /// Queues a fresh fiber made on a thread outside of the runtime.
+    pub(crate) fn enqueue_outside(&self, fiber: FiberRef, to: Placement) {
+        self.outside.spawned.increment_shared();
+        // ORDERING: pairs with the fence in `end_if_quiescent`: counted before we look at the phase, which is set before the
+        // counts are summed.
+        fence(Ordering::SeqCst);
+        if self.phase() != Phase::Running {
+            return self.cancel_outside(fiber);
+        }
+        match to {
+            Placement::Worker(worker) => self.send(worker, fiber),
+            Placement::Spread => self.push_to_least_loaded(fiber),
+            Placement::Anywhere => {
+                // SAFETY: fresh from its allocation.
+                unsafe { self.injector.push([fiber.as_ptr()]) };
+                // ORDERING: sched/README, waking for fresh work.
+                fence(Ordering::SeqCst);
+                self.announce_fresh();
+            }
+        }
+    }
+
+    /// A fiber that comes too late ends at once.
+    fn cancel_outside(&self, fiber: FiberRef) {
+        // SAFETY: it was never queued, and spawning from outside asks for closures that may go to any thread.
+        let ended = unsafe { fiber.cancel(Cause::Shutdown) };
+        if ended == crate::fiber::body::Ended::Cancelled {
+            self.outside.cancelled.increment_shared();
+        } else {
+            self.outside.panicked.increment_shared();
+        }
+        // The handle is being made right now, so nobody has detached, and nobody waits.
+        let freeing = fiber.end.finish(|_| unreachable!("INVARIANT: nobody has the handle yet"));
+        debug_assert_eq!(freeing, Freeing::Theirs);
+        self.outside.finished.increment_shared();
+        self.end_if_quiescent();
+    }
+
+    fn push_to_least_loaded(&self, fiber: FiberRef) {
+        let load = |worker: &usize| {
+            let remote = &self.remotes[*worker];
+            remote.shown.homed.load(Ordering::Relaxed) + remote.lane.len()
+        };
+        let exists = |worker: &usize| matches!(self.remotes[*worker].life(), Life::Base | Life::Added);
+        let worker = (0..self.remotes.len()).filter(exists).min_by_key(load).unwrap_or(0);
+        // SAFETY: fresh from its allocation.
+        unsafe { self.remotes[worker].lane.push([fiber.as_ptr()]) };
+        // ORDERING: sched/README; as mail for that worker first, and as fresh work for all.
+        fence(Ordering::SeqCst);
+        self.idle.wake_worker(worker, self.bed(worker));
+        self.announce_fresh();
+    }
+
+    /// Puts a fiber into the inbox of the only worker that may run it.
+    pub(crate) fn send(&self, worker: usize, fiber: FiberRef) {
+        let remote = &self.remotes[worker];
+        // SAFETY: the fiber is in no queue: it is fresh, or was made ready by whoever calls this.
+        if unsafe { remote.inbox.push(fiber.as_ptr()) } {
+            self.idle.wake_worker(worker, &remote.bed);
+        }
+    }
+}
+
+/// Where a fiber spawned from outside is to start.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Placement {
+    Anywhere,
+    /// With the worker that homes fewest.
+    Spread,
+    Worker(usize),
+}

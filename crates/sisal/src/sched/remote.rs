@@ -1,0 +1,168 @@
+//! The part of a worker that other threads reach.
+
+use super::counts::Counts;
+use super::idle::Bed;
+use crate::fiber::header::{FiberRef, Header};
+use crate::fiber::info::Fiber;
+use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::id::FiberId;
+use crate::queue::inbox::Inbox;
+use crate::queue::injector::Injector;
+use crate::queue::link::as_ptr;
+use crate::queue::ring::Ring;
+use crossbeam_utils::CachePadded;
+use std::panic::Location;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+/// Whether a worker exists, and what for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Life {
+    /// There is no thread.
+    Absent = 0,
+    /// One of the workers there always are.
+    Base = 1,
+    /// Added by the monitor while others were stuck.
+    Added = 2,
+    /// Added, and no longer needed: takes no fresh work, and goes when nothing is homed on it.
+    Retiring = 3,
+}
+
+/// See the [module](self). Fields that different threads write stand on different cache lines.
+pub(crate) struct Remote {
+    /// What only this worker can run, from everybody.
+    pub(crate) inbox: CachePadded<Inbox<Header>>,
+    /// Its fresh fibers; others steal them.
+    pub(crate) ring: CachePadded<Ring<Header>>,
+    /// Fresh fibers placed here by others; still to be stolen.
+    pub(crate) lane: CachePadded<Injector<Header>>,
+    pub(crate) bed: CachePadded<Bed>,
+    pub(crate) told: CachePadded<Told>,
+    pub(crate) shown: CachePadded<Shown>,
+}
+
+/// What others tell a worker.
+pub(crate) struct Told {
+    life: AtomicU8,
+    /// The fiber that runs has used up its time: let it yield at its next call.
+    pub(crate) must_yield: AtomicU8,
+    /// It waits for a stack, and sleeps.
+    pub(crate) starved: AtomicU8,
+}
+
+/// What a worker shows to others.
+pub(crate) struct Shown {
+    /// Changes with every fiber that gets its turn.
+    pub(crate) heartbeat: AtomicU32,
+    /// How many started, unfinished fibers that have waited here there are.
+    pub(crate) homed: AtomicUsize,
+    pub(crate) counts: Counts,
+    running: Running,
+}
+
+/// The fiber that a worker runs, so that others can say its name.
+struct Running {
+    id: AtomicU64,
+    spawned_at: AtomicPtr<Location<'static>>,
+    /// The fiber, if it has a name. To be read under the lock only: a named fiber takes itself out under it before it ends.
+    named: AtomicPtr<Header>,
+    lock: Mutex<()>,
+}
+
+impl Remote {
+    pub(crate) fn new() -> Remote {
+        Remote {
+            inbox: CachePadded::new(Inbox::new()),
+            ring: CachePadded::new(Ring::new()),
+            lane: CachePadded::new(Injector::new()),
+            bed: CachePadded::new(Bed::new()),
+            told: CachePadded::new(Told {
+                life: AtomicU8::new(Life::Absent as u8),
+                must_yield: AtomicU8::new(0),
+                starved: AtomicU8::new(0),
+            }),
+            shown: CachePadded::new(Shown {
+                heartbeat: AtomicU32::new(0),
+                homed: AtomicUsize::new(0),
+                counts: Counts::new(),
+                running: Running {
+                    id: AtomicU64::new(0),
+                    spawned_at: AtomicPtr::new(ptr::null_mut()),
+                    named: AtomicPtr::new(ptr::null_mut()),
+                    lock: Mutex::new(()),
+                },
+            }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn life(&self) -> Life {
+        match self.told.life.load(Ordering::Relaxed) {
+            1 => Life::Base,
+            2 => Life::Added,
+            3 => Life::Retiring,
+            _ => Life::Absent,
+        }
+    }
+
+    pub(crate) fn set_life(&self, life: Life) {
+        self.told.life.store(life as u8, Ordering::Relaxed);
+    }
+
+    /// Changes from one life to another, if it has not changed otherwise meanwhile.
+    pub(crate) fn change_life(&self, from: Life, to: Life) -> bool {
+        // ORDERING: AcqRel: what the worker did in its old life comes before what it does in the new.
+        self.told.life.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether fresh work waits here that others may take.
+    #[inline]
+    pub(crate) fn has_fresh(&self) -> bool {
+        !self.ring.is_empty() || !self.lane.is_empty()
+    }
+}
+
+#[allow(unsafe_code, reason = "a named fiber is read through a pointer, under the lock that keeps it alive")]
+impl Shown {
+    /// The worker runs `fiber` now.
+    #[inline]
+    pub(crate) fn show(&self, fiber: FiberRef) {
+        // ORDERING: Relaxed; a reader may mix two fibers' number and place, and says so only of one that stands still.
+        self.running.id.store(fiber.id.get(), Ordering::Relaxed);
+        self.running.spawned_at.store(ptr::from_ref(fiber.spawned_at).cast_mut(), Ordering::Relaxed);
+        let named = fiber.name.is_some().then(|| fiber.as_ptr());
+        // ORDERING: Release pairs with the Acquire in `running`: the name can be read.
+        self.running.named.store(as_ptr(named), Ordering::Release);
+    }
+
+    /// The worker runs no fiber now.
+    #[inline]
+    pub(crate) fn show_none(&self) {
+        self.running.spawned_at.store(ptr::null_mut(), Ordering::Relaxed);
+        self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// `fiber`, which runs, is about to end: nobody may read its name from here any more.
+    #[inline]
+    pub(crate) fn retract(&self, fiber: FiberRef) {
+        if fiber.name.is_some() {
+            let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// What runs there, as far as can be seen.
+    pub(crate) fn running(&self) -> Option<Fiber> {
+        let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // ORDERING: Acquire pairs with the Release in `show`.
+        let named = self.running.named.load(Ordering::Acquire);
+        // SAFETY: a named fiber retracts itself under the lock we hold before it ends, so it is alive.
+        if let Some(header) = unsafe { named.as_ref() } {
+            return Some(Fiber::of(header));
+        }
+        // SAFETY: null, or from a reference that lives for ever.
+        let spawned_at = unsafe { self.running.spawned_at.load(Ordering::Relaxed).as_ref() }?;
+        Some(Fiber::unnamed(FiberId(self.running.id.load(Ordering::Relaxed)), spawned_at))
+    }
+}

@@ -1,0 +1,345 @@
+//! In which order a worker looks for work.
+//!
+//! 1. what the running fiber woke last, on the rest of its turn
+//! 2. ready fibers, in their order; then the inbox, which becomes the ready list
+//! 3. fresh fibers that must start here; the own deque, newest first; the own lane; the injector
+//! 4. timers
+//! 5. other workers' deques and lanes, from a random one on, half of what is there
+//! 6. all of it again for a little while; then sleep
+//!
+//! Nothing starves: every [`POLL_EVERY`]th turn the inbox and the timers are looked at whatever else there is, and if fresh
+//! work waits, one fresh fiber goes before the ready ones: by turns the oldest of the deque, the injector's, the lane's and
+//! the pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
+#![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
+
+use super::remote::Life;
+use super::shared::Phase;
+use super::worker::Worker;
+use crate::fiber::header::{FiberRef, Header};
+use crate::fiber::waiter::Woken;
+use crate::prim::atomic::{Ordering, spin_loop};
+use crate::prim::clock::Moment;
+use crate::queue::ring::Stolen;
+use std::ptr::NonNull;
+
+/// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
+const POLL_EVERY: u32 = 61;
+
+/// How often in a row the fiber woken last may go before all others.
+const MOST_IN_A_ROW: u32 = 32;
+
+/// For how long a worker looks for work before it sleeps, in nanoseconds: doubled when it was worth it, halved when not.
+/// Waking a sleeping thread takes 30-80 us, so looking for about as long is never much worse than the better choice.
+pub(super) const PATIENCE_AT_FIRST: u64 = 10_000;
+const MOST_PATIENCE: u64 = 50_000;
+const LEAST_PATIENCE: u64 = 2_000;
+
+/// How long a thief leaves a single fresh fiber to its owner, who mostly takes it at once, in nanoseconds.
+const LEAVE_SINGLE: u64 = 4_000;
+
+/// How many pauses between two looks.
+const PAUSES: u32 = 16;
+
+/// The most that is taken from the injector at once.
+const MOST_INJECTED: usize = 64;
+
+/// What a worker does next.
+pub(super) enum Next {
+    Fresh(FiberRef),
+    Ready(FiberRef),
+    /// The worker's loop ends.
+    Leave,
+}
+
+fn fiber(header: NonNull<Header>) -> FiberRef {
+    // SAFETY: the queues hold unfinished fibers only, and whoever takes one out runs it to its end.
+    unsafe { FiberRef::new(header) }
+}
+
+/// Brings the memory near that resuming a fiber will touch.
+#[inline]
+fn prefetch(header: &Header) {
+    let frame = header.context.get().address();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(frame.cast());
+        _mm_prefetch::<_MM_HINT_T0>(frame.wrapping_add(64).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = frame;
+}
+
+impl Worker {
+    /// A turn begins.
+    #[inline]
+    fn begin_turn(&self) {
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        self.remote().shown.heartbeat.store(tick, Ordering::Relaxed);
+        if tick % POLL_EVERY == 0 {
+            self.poll();
+        }
+    }
+
+    /// Looks at what would otherwise be looked at only when the rest is empty.
+    #[cold]
+    fn poll(&self) {
+        self.drain_inbox();
+        self.fire_timers(self.read_clock());
+        self.fresh_due.set(!self.pinned.is_empty() || self.remote().has_fresh() || !self.shared.injector.is_empty());
+        self.heed_calls();
+    }
+
+    /// For a fiber that waits or yields: the ready fiber to go to, or none if a loop has to look further.
+    #[inline]
+    pub(super) fn pick(&self) -> Option<FiberRef> {
+        self.begin_turn();
+        if self.fresh_due.get() { None } else { self.pop_ready() }
+    }
+
+    /// For a fiber that wants to yield: whether there is no one to yield to.
+    pub(super) fn nothing_else_to_do(&self) -> bool {
+        if self.run_next.get().is_some() || !self.ready.is_empty() {
+            return false;
+        }
+        // Fresh fibers, and the mail, get their turn now. A turn without others still counts as one, for the timers' sake.
+        let idle = self.pinned.is_empty() && self.remote().ring.is_empty() && self.remote().inbox.is_empty() && {
+            self.begin_turn();
+            !self.remote().has_fresh() && self.shared.injector.is_empty() && self.ready.is_empty()
+        };
+        self.fresh_due.set(!idle);
+        idle
+    }
+
+    #[inline]
+    fn pop_ready(&self) -> Option<FiberRef> {
+        if let Some(next) = self.run_next.take() {
+            let streak = self.run_next_streak.get();
+            if streak < MOST_IN_A_ROW {
+                self.run_next_streak.set(streak + 1);
+                return Some(next);
+            }
+            // SAFETY: a ready fiber, out of its queue just now.
+            unsafe { self.ready.push(next.as_ptr()) };
+        }
+        self.run_next_streak.set(0);
+        if self.ready.is_empty() {
+            self.drain_inbox();
+        }
+        self.ready.pop(prefetch).map(fiber)
+    }
+
+    fn drain_inbox(&self) {
+        for header in self.remote().inbox.take_all() {
+            let list = if fiber(header).state.is_fresh() { &self.pinned } else { &self.ready };
+            // SAFETY: out of the inbox just now.
+            unsafe { list.push(header) };
+        }
+    }
+
+    /// Wakes the fibers whose time has come; true if there were any timers due.
+    pub(super) fn fire_timers(&self, now: Moment) -> bool {
+        if self.timers.earliest() > now.0 {
+            return false;
+        }
+        self.timers.pop_due(now.0, |timer| {
+            // SAFETY: a timer and the wait it belongs to stay in their waiter's frame until the waiter has been woken.
+            let wait = unsafe { timer.as_ref().payload.as_ref() };
+            if let Some(token) = wait.claim(Woken::Deadline) {
+                self.unpark_to_the_end(token);
+            }
+        });
+        true
+    }
+
+    /// Finds the next fiber; sleeps while there is none.
+    pub(super) fn next(&self) -> Next {
+        let next = self.find();
+        if self.searching.take() {
+            self.shared.idle.leave_search(|| self.shared.has_fresh(), |worker| self.shared.bed(worker));
+        }
+        next
+    }
+
+    fn find(&self) -> Next {
+        loop {
+            self.begin_turn();
+            if self.fresh_due.replace(false)
+                && let Some(fiber) = self.fresh_by_turns()
+            {
+                return Next::Fresh(fiber);
+            }
+            if let Some(fiber) = self.pop_ready() {
+                return Next::Ready(fiber);
+            }
+            if let Some(fiber) = self.own_fresh() {
+                return Next::Fresh(fiber);
+            }
+            self.heed_calls();
+            if self.fire_timers(self.read_clock()) {
+                continue;
+            }
+            if let Some(fiber) = self.search() {
+                return Next::Fresh(fiber);
+            }
+            if self.rest() {
+                return Next::Leave;
+            }
+        }
+    }
+
+    /// A worker that retires takes no fresh work from others.
+    fn takes_fresh(&self) -> bool {
+        self.remote().life() != Life::Retiring
+    }
+
+    fn own_fresh(&self) -> Option<FiberRef> {
+        let header = self.pinned.pop(|_| ()).or_else(|| self.remote().ring.pop_newest());
+        match header {
+            Some(header) => Some(fiber(header)),
+            None if self.takes_fresh() => self.from_lane(self.index).or_else(|| self.injected()),
+            None => None,
+        }
+    }
+
+    /// One fresh fiber, from each source by turns, so that none waits for ever behind another.
+    fn fresh_by_turns(&self) -> Option<FiberRef> {
+        let first = self.tick.get() / POLL_EVERY;
+        (0..4).find_map(|offset| match (first + offset) % 4 {
+            0 => self.remote().ring.pop_oldest().map(fiber),
+            1 if self.takes_fresh() => self.injected(),
+            2 if self.takes_fresh() => self.from_lane(self.index),
+            3 => self.pinned.pop(|_| ()).map(fiber),
+            _ => None,
+        })
+    }
+
+    fn injected(&self) -> Option<FiberRef> {
+        let sharers = self.shared.config.workers;
+        let header = self.shared.injector.take_share(sharers, MOST_INJECTED, |header| self.keep(fiber(header)));
+        header.map(fiber)
+    }
+
+    fn from_lane(&self, worker: usize) -> Option<FiberRef> {
+        self.shared.remotes[worker].lane.take_share(1, 1, |_| ()).map(fiber)
+    }
+
+    /// Looks beyond the own queues for a while, if not too many others do.
+    fn search(&self) -> Option<FiberRef> {
+        if !self.takes_fresh() || !(self.searching.get() || self.shared.idle.try_search()) {
+            return None;
+        }
+        self.searching.set(true);
+        let started = self.now.get();
+        let mut single_since = None;
+        loop {
+            if let Some(fiber) = self.foreign_fresh(&mut single_since) {
+                self.patience.set((self.patience.get() * 2).min(MOST_PATIENCE));
+                return Some(fiber);
+            }
+            if !self.remote().inbox.is_empty() || self.shared.phase() == Phase::Ended {
+                return None;
+            }
+            let now = self.read_clock();
+            if now.0 >= started.0 + self.patience.get() || now.0 >= self.timers.earliest() {
+                break;
+            }
+            (0..PAUSES).for_each(|_| spin_loop());
+        }
+        self.patience.set((self.patience.get() / 2).max(LEAST_PATIENCE));
+        None
+    }
+
+    /// Takes fresh work from others. A single fiber is left to its owner for a moment, from `single_since` on.
+    fn foreign_fresh(&self, single_since: &mut Option<Moment>) -> Option<FiberRef> {
+        if let Some(fiber) = self.injected() {
+            return Some(fiber);
+        }
+        let workers = self.shared.remotes.len();
+        let start = self.random.borrow_mut().usize(0..workers);
+        (0..workers).map(|offset| (start + offset) % workers).filter(|&victim| victim != self.index).find_map(|victim| {
+            let ring = &self.shared.remotes[victim].ring;
+            if ring.len() == 1 && self.now.get().0 < single_since.get_or_insert(self.now.get()).0 + LEAVE_SINGLE {
+                return None;
+            }
+            match ring.steal(|header| self.keep(fiber(header))) {
+                Stolen::First(header) => Some(fiber(header)),
+                Stolen::Empty | Stolen::Busy => self.from_lane(victim),
+            }
+        })
+    }
+
+    fn has_foreign_fresh(&self) -> bool {
+        self.takes_fresh() && self.shared.has_fresh()
+    }
+
+    fn has_own_work(&self) -> bool {
+        !self.remote().inbox.is_empty() || !self.remote().ring.is_empty() || self.is_called()
+    }
+
+    /// Sleeps until there may be something to do; true if the worker is to go instead.
+    fn rest(&self) -> bool {
+        if self.may_leave() {
+            return true;
+        }
+        if self.shared.starved.load(Ordering::Relaxed) > 0 {
+            self.stacks.give_all(&self.shared);
+        }
+        let (idle, bed) = (&self.shared.idle, &self.remote().bed);
+        let epoch = idle.announce(self.index, bed, self.searching.take(), !self.takes_fresh());
+        if self.has_own_work() {
+            self.searching.set(idle.withdraw(self.index, bed, epoch));
+        } else if self.has_foreign_fresh() && idle.try_search_again() {
+            if idle.withdraw(self.index, bed, epoch) {
+                // A waker has counted us as searching too: once is enough.
+                idle.leave_search(|| false, |worker| self.shared.bed(worker));
+            }
+            self.searching.set(true);
+        } else if self.shared.end_if_quiescent() {
+            self.searching.set(idle.withdraw(self.index, bed, epoch));
+        } else {
+            bed.sleep(epoch, self.time_to_sleep());
+            self.searching.set(idle.withdraw(self.index, bed, epoch));
+        }
+        false
+    }
+
+    fn time_to_sleep(&self) -> Option<std::time::Duration> {
+        let now = Moment::now();
+        // Past that moment the worker leaves as soon as it can, which no clock tells.
+        let leave_at = if self.leave_at.get() > now { self.leave_at.get() } else { Moment::NEVER };
+        let until = Moment(self.timers.earliest()).min(leave_at);
+        (until != Moment::NEVER).then(|| until.since(now))
+    }
+
+    /// For a worker that has no stack for a loop: the next ready fiber, or none after a sleep: then there may be a stack.
+    pub(super) fn wait_for_ready_or_stack(&self) -> Option<FiberRef> {
+        self.begin_turn();
+        self.heed_calls();
+        if let Some(fiber) = self.pop_ready() {
+            return Some(fiber);
+        }
+        if self.fire_timers(self.read_clock()) {
+            return self.pop_ready();
+        }
+        let (idle, bed) = (&self.shared.idle, &self.remote().bed);
+        self.remote().told.starved.store(1, Ordering::Relaxed);
+        self.shared.starved.fetch_add(1, Ordering::Relaxed);
+        self.shared.ask_for_stacks();
+        let epoch = idle.announce(self.index, bed, false, true);
+        let stack = self.stacks.take(&self.shared);
+        if stack.is_none() && self.remote().inbox.is_empty() && !self.is_called() {
+            bed.sleep(epoch, self.time_to_sleep());
+        }
+        idle.withdraw(self.index, bed, epoch);
+        self.remote().told.starved.store(0, Ordering::Relaxed);
+        self.shared.starved.fetch_sub(1, Ordering::Relaxed);
+        if let Some(stack) = stack {
+            // SAFETY: taken just now.
+            unsafe { self.stacks.put(&self.shared, stack) };
+        }
+        None
+    }
+}

@@ -1,0 +1,126 @@
+//! What all workers of a runtime have in common.
+
+use super::counts::Counts;
+use super::idle::{Bed, Idle};
+use super::limit::Limit;
+use super::monitor::Watch;
+use super::remote::{Life, Remote};
+use super::shutdown::RollCall;
+use crate::fiber::header::Header;
+use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::id::FiberId;
+use crate::queue::injector::Injector;
+use crossbeam_utils::CachePadded;
+use sisal_context::stack::{Depot, SizeClass};
+use std::sync::Mutex;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How a runtime is to be, as the scheduler needs to know it.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) workers: usize,
+    pub(crate) max_workers: usize,
+    pub(crate) class: SizeClass,
+    pub(crate) max_fibers: Option<usize>,
+    pub(crate) max_stacks: Option<usize>,
+    pub(crate) name: String,
+    pub(crate) verbose: bool,
+    pub(crate) stats: bool,
+    pub(crate) shutdown_timeout: Duration,
+}
+
+/// How far the runtime is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(crate) enum Phase {
+    Running = 0,
+    /// Fresh fibers end as cancelled, cancellable waits end, the rest is waited for.
+    Stopping = 1,
+    /// No fiber is left: the workers go.
+    Ended = 2,
+}
+
+/// See the [module](self).
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    /// One for each worker there may be; those that exist have a [`Life`].
+    pub(crate) remotes: Box<[Remote]>,
+    pub(crate) idle: Idle,
+    pub(crate) injector: CachePadded<Injector<Header>>,
+    pub(crate) depot: Depot,
+    /// How many workers sleep for want of a stack.
+    pub(crate) starved: AtomicUsize,
+    pub(crate) limit: Option<Limit>,
+    /// What threads outside of the runtime have done. Several writers.
+    pub(crate) outside: CachePadded<Counts>,
+    pub(crate) watch: Watch,
+    pub(crate) roll_call: RollCall,
+    pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    /// A futex: whoever waits for the end sleeps on it.
+    pub(crate) phase: AtomicU32,
+    next_id: AtomicU64,
+}
+
+/// How many numbers a worker takes at a time.
+pub(crate) const ID_BLOCK: u64 = 256;
+
+impl Shared {
+    pub(crate) fn new(config: Config) -> Shared {
+        Shared {
+            remotes: (0..config.max_workers).map(|_| Remote::new()).collect(),
+            idle: Idle::new(config.workers, config.max_workers),
+            injector: CachePadded::new(Injector::new()),
+            depot: Depot::new(config.max_stacks),
+            starved: AtomicUsize::new(0),
+            limit: config.max_fibers.map(Limit::new),
+            outside: CachePadded::new(Counts::new()),
+            watch: Watch::new(),
+            roll_call: RollCall::new(),
+            threads: Mutex::new(Vec::new()),
+            phase: AtomicU32::new(Phase::Running as u32),
+            // #0 is the main fiber of `run`.
+            next_id: AtomicU64::new(1),
+            config,
+        }
+    }
+
+    pub(crate) fn bed(&self, worker: usize) -> &Bed {
+        &self.remotes[worker].bed
+    }
+
+    #[inline]
+    pub(crate) fn phase(&self) -> Phase {
+        // ORDERING: Acquire pairs with the exchanges in `shutdown`.
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Running,
+            1 => Phase::Stopping,
+            _ => Phase::Ended,
+        }
+    }
+
+    /// Takes `count` numbers that nobody else gets; returns the first.
+    pub(crate) fn take_ids(&self, count: u64) -> FiberId {
+        FiberId(self.next_id.fetch_add(count, Ordering::Relaxed))
+    }
+
+    /// How many workers there are right now.
+    pub(crate) fn workers(&self) -> usize {
+        self.remotes.iter().filter(|remote| remote.life() != Life::Absent).count()
+    }
+
+    /// Whether fresh work waits anywhere that any worker may take.
+    pub(crate) fn has_fresh(&self) -> bool {
+        !self.injector.is_empty() || self.remotes.iter().any(Remote::has_fresh)
+    }
+
+    /// Fresh work was published, and a full fence came after: wakes a worker for it, or if all are busy, sees to it that the
+    /// monitor watches them.
+    #[inline]
+    pub(crate) fn announce_fresh(&self) {
+        self.idle.wake_for_fresh(|worker| self.bed(worker));
+        if self.watch.is_asleep() && self.idle.all_busy() {
+            self.watch.wake();
+        }
+    }
+}

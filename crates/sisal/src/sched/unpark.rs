@@ -1,0 +1,79 @@
+//! Waking whoever a claim was won on.
+#![allow(unsafe_code, reason = "a fiber names its runtime by pointer")]
+
+use super::shared::Shared;
+use super::worker::{self, Worker};
+use crate::fiber::header::{FiberRef, Who};
+use crate::fiber::state::Unparking;
+use crate::fiber::waiter::ClaimToken;
+use std::sync::Arc;
+
+/// Unparks the waiter of a claim, from any thread.
+pub(crate) fn unpark(token: ClaimToken<Who>) {
+    match token.0 {
+        Who::Thread(parker) => parker.unpark(),
+        Who::Fiber(fiber) => worker::with_current(|worker| match worker {
+            Some(worker) if worker.runs(fiber) => worker.unpark_fiber(fiber),
+            _ => unpark_from_outside(fiber),
+        }),
+    }
+}
+
+/// From a thread that is no worker of the fiber's runtime. The fiber may run, end, and with it the whole runtime, before we
+/// are done with waking its worker: so the runtime is held meanwhile.
+fn unpark_from_outside(fiber: FiberRef) {
+    let runtime = fiber.runtime.cast::<Shared>();
+    // SAFETY: a fiber that is not done keeps its runtime alive, and a claimed one is not done before its unpark. The pointer
+    // is an `Arc`'s.
+    let shared = unsafe {
+        Arc::increment_strong_count(runtime);
+        Arc::from_raw(runtime)
+    };
+    let home = fiber.home();
+    if fiber.state.unpark() == Unparking::Enqueue {
+        shared.send(home, fiber);
+    }
+}
+
+impl Worker {
+    fn runs(&self, fiber: FiberRef) -> bool {
+        fiber.runtime == Arc::as_ptr(&self.shared).cast()
+    }
+
+    /// Unparks the waiter of a claim, from this worker.
+    #[inline]
+    pub(super) fn unpark(&self, token: ClaimToken<Who>) {
+        match token.0 {
+            Who::Fiber(fiber) if self.runs(fiber) => self.unpark_fiber(fiber),
+            who => unpark(ClaimToken(who)),
+        }
+    }
+
+    /// The fiber goes first on this worker, on the rest of the running fiber's turn; or to its own worker's inbox.
+    #[inline]
+    fn unpark_fiber(&self, fiber: FiberRef) {
+        let home = fiber.home();
+        if fiber.state.unpark() == Unparking::Nothing {
+            return;
+        }
+        if home != self.index {
+            self.shared.send(home, fiber);
+        } else if let Some(pushed_out) = self.run_next.replace(Some(fiber)) {
+            // SAFETY: a ready fiber, in no queue.
+            unsafe { self.ready.push(pushed_out.as_ptr()) };
+        }
+    }
+
+    /// Unparks a fiber of this worker to the end of the ready list.
+    pub(super) fn unpark_to_the_end(&self, token: ClaimToken<Who>) {
+        match token.0 {
+            Who::Fiber(fiber) if fiber.home() == self.index && self.runs(fiber) => {
+                if fiber.state.unpark() == Unparking::Enqueue {
+                    // SAFETY: ready since just now, and in no queue.
+                    unsafe { self.ready.push(fiber.as_ptr()) };
+                }
+            }
+            who => unpark(ClaimToken(who)),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What belongs to one worker alone: plain memory in cells, touched by its thread only.
+//!
+//! Fibers run in the middle of the worker's functions, so no borrow of its state may be held across a call of a fiber or a
+//! switch. Cells are set and read in one step; the `RefCell`s inside queues are borrowed for one operation.
+#![allow(
+    unsafe_code,
+    reason = "the thread-local points to the worker in its thread's root frame"
+)]
+
+use super::remote::Remote;
+use super::shared::{ID_BLOCK, Shared};
+use super::stacks::Stacks;
+use crate::fiber::current;
+use crate::fiber::header::{FiberRef, Header, Who};
+use crate::fiber::waiter::Wait;
+use crate::prim::clock::Moment;
+use crate::prim::id::FiberId;
+use crate::queue::list::List;
+use crate::queue::timers::Timers;
+use sisal_context::stack::Stack;
+use sisal_context::switch::Suspended;
+use std::cell::{Cell, RefCell};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// See the [module](self).
+pub(crate) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) index: usize,
+    /// INVARIANT: this worker's own in `shared`.
+    remote: NonNull<Remote>,
+    /// Fibers that can go on, in their order.
+    pub(super) ready: List<Header>,
+    /// The fiber woken last by the one that runs: it goes first, on the rest of its waker's turn.
+    pub(super) run_next: Cell<Option<FiberRef>>,
+    /// How often in a row `run_next` went first.
+    pub(super) run_next_streak: Cell<u32>,
+    /// Fresh fibers that must start here.
+    pub(super) pinned: List<Header>,
+    /// A fresh fiber is to get its turn before the next ready one.
+    pub(super) fresh_due: Cell<bool>,
+    /// Counts turns.
+    pub(super) tick: Cell<u32>,
+    /// What is due when. The payload is the wait that it ends.
+    pub(super) timers: Timers<NonNull<Wait<Who>>>,
+    /// The clock as it was last read.
+    pub(super) now: Cell<Moment>,
+    pub(super) stacks: Stacks,
+    /// The stack we run on; none on the thread's own.
+    pub(super) stack: Cell<Option<Stack>>,
+    /// The stack we came from, if nothing is left on it: whoever arrives puts it back.
+    pub(super) abandoned: Cell<Option<Stack>>,
+    /// Where the thread's root frame goes on when the loop ends.
+    pub(super) root: Cell<Suspended>,
+    /// The first of all fibers that have waited here and are not done.
+    pub(super) homed: Cell<Option<FiberRef>>,
+    /// Whether the waits of homed fibers have been cancelled by the stop.
+    pub(super) swept: Cell<bool>,
+    /// When the loop is to end even though fibers elsewhere are not done.
+    pub(super) leave_at: Cell<Moment>,
+    pub(super) searching: Cell<bool>,
+    /// For how long to look for work before sleeping, in nanoseconds.
+    pub(super) patience: Cell<u64>,
+    ids: Cell<(u64, u64)>,
+    /// A fiber on its way to a stack of its own.
+    pub(super) starting: Cell<Option<FiberRef>>,
+    /// The last roll call this worker has answered.
+    pub(super) roll_call: Cell<u32>,
+    pub(super) random: RefCell<fastrand::Rng>,
+    /// A scratch place for contexts that are never resumed.
+    pub(super) nowhere: Cell<Suspended>,
+}
+
+impl Worker {
+    pub(super) fn new(shared: Arc<Shared>, index: usize, first_stack: Option<Stack>) -> Worker {
+        Worker {
+            index,
+            remote: NonNull::from(&shared.remotes[index]),
+            ready: List::new(),
+            run_next: Cell::new(None),
+            run_next_streak: Cell::new(0),
+            pinned: List::new(),
+            fresh_due: Cell::new(false),
+            tick: Cell::new(0),
+            timers: Timers::new(),
+            now: Cell::new(Moment::now()),
+            stacks: Stacks::new(shared.config.class, first_stack),
+            stack: Cell::new(None),
+            abandoned: Cell::new(None),
+            root: Cell::new(Suspended::NONE),
+            homed: Cell::new(None),
+            swept: Cell::new(false),
+            leave_at: Cell::new(Moment::NEVER),
+            searching: Cell::new(false),
+            patience: Cell::new(super::search::PATIENCE_AT_FIRST),
+            ids: Cell::new((0, 0)),
+            starting: Cell::new(None),
+            roll_call: Cell::new(0),
+            random: RefCell::new(fastrand::Rng::new()),
+            nowhere: Cell::new(Suspended::NONE),
+            shared,
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    #[inline]
+    pub(crate) fn remote(&self) -> &Remote {
+        // SAFETY: it lives in a box of `shared`, which we hold.
+        unsafe { self.remote.as_ref() }
+    }
+
+    /// Runs `f` with this worker as the thread's own.
+    pub(super) fn install<R>(&self, f: impl FnOnce() -> R) -> R {
+        current::with(|current| {
+            debug_assert!(current.worker.get().is_null(), "INVARIANT: one worker a thread");
+            current.worker.set(ptr::from_ref(self).cast());
+        });
+        let result = f();
+        current::with(|current| current.worker.set(ptr::null()));
+        result
+    }
+
+    /// A number for a new fiber.
+    #[inline]
+    pub(crate) fn next_id(&self) -> FiberId {
+        let (mut next, mut end) = self.ids.get();
+        if next == end {
+            next = self.shared.take_ids(ID_BLOCK).get();
+            end = next + ID_BLOCK;
+        }
+        self.ids.set((next + 1, end));
+        FiberId(next)
+    }
+
+    /// Reads the clock.
+    pub(crate) fn read_clock(&self) -> Moment {
+        let now = Moment::now();
+        self.now.set(now);
+        now
+    }
+
+    /// The clock as it was last read: good enough to say since when something waits.
+    #[inline]
+    pub(crate) fn coarse_now(&self) -> Moment {
+        self.now.get()
+    }
+
+    #[inline]
+    pub(crate) fn timers(&self) -> &Timers<NonNull<Wait<Who>>> {
+        &self.timers
+    }
+}
+
+/// Calls `f` with the worker of this thread, if it is one.
+#[inline(always)]
+pub(crate) fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
+    let worker = current::with(|current| current.worker.get()).cast::<Worker>();
+    // SAFETY: set by `install` to a worker that outlives everything that runs on its thread meanwhile, and cleared after.
+    f(unsafe { worker.as_ref() })
+}
+
+/// Calls `f` with the worker of this thread and the fiber it runs, if it runs one.
+#[inline(always)]
+pub(crate) fn with_fiber<R>(f: impl FnOnce(Option<(&Worker, FiberRef)>) -> R) -> R {
+    let (worker, fiber) = current::with(|current| (current.worker.get(), current.fiber.get()));
+    // SAFETY: as in `with_current`.
+    let worker = unsafe { worker.cast::<Worker>().as_ref() };
+    f(worker.zip(fiber))
+}
+
+/// Forgets the worker of this thread: called in the child of a `fork`.
+pub(super) extern "C" fn forget_current() {
+    current::with(|current| {
+        current.worker.set(ptr::null());
+        current.fiber.set(None);
+    });
+}

@@ -1,0 +1,180 @@
+//! A runtime, for whoever wants to give it work.
+
+use super::builder::Builder;
+use super::error::SpawnError;
+use crate::join::JoinHandle;
+use crate::sched::shared::Shared;
+use crate::sched::worker;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A runtime, to be given to threads and fibers that spawn in it. Cheap to clone.
+///
+/// A handle does not keep the runtime going: what is spawned when it is stopping ends as cancelled.
+///
+/// ```
+/// let runtime = sisal::Runtime::new().unwrap();
+/// let handle = runtime.handle().clone();
+/// let thread = std::thread::spawn(move || handle.spawn(|| 7).join().unwrap());
+/// assert_eq!(thread.join().unwrap(), 7);
+/// ```
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Handle {
+    pub(crate) fn new(shared: Arc<Shared>) -> Handle {
+        Handle { shared }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The runtime that the caller runs in, or none outside of one.
+    ///
+    /// ```
+    /// assert!(sisal::Handle::current().is_none());
+    /// sisal::run(|| {
+    ///     let handle = sisal::Handle::current().unwrap();
+    ///     // A plain thread can now spawn here.
+    ///     std::thread::spawn(move || handle.spawn(|| 1)).join().unwrap().join().unwrap();
+    /// });
+    /// ```
+    pub fn current() -> Option<Handle> {
+        worker::with_current(|worker| worker.map(|worker| Handle::new(Arc::clone(worker.shared()))))
+    }
+
+    /// Spawns a fiber, from anywhere. Waits at the limit of `max_fibers`: a fiber parks, a thread blocks.
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.builder().spawn(f)
+    }
+
+    /// Spawns a fiber, or gives the closure back where [`spawn`](Self::spawn) would wait.
+    ///
+    /// # Errors
+    /// See [`SpawnErrorKind`](crate::SpawnErrorKind).
+    #[track_caller]
+    pub fn try_spawn<F, T>(&self, f: F) -> Result<JoinHandle<T>, SpawnError<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.builder().try_spawn_at(Location::caller(), f)
+    }
+
+    /// Spawns a fiber on one worker, where it stays.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    #[track_caller]
+    pub fn spawn_on<F, T>(&self, worker: usize, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.builder().spawn_on(worker, f)
+    }
+
+    /// A [`Builder`] for fibers of this runtime.
+    pub fn builder(&self) -> Builder {
+        Builder::within(self.clone())
+    }
+
+    /// Asks the runtime to stop, and returns at once. See [`Runtime::shutdown`](crate::Runtime::shutdown) for what that means.
+    pub fn request_stop(&self) {
+        self.shared.request_stop();
+        self.shared.end_if_quiescent();
+    }
+
+    /// How many workers there are at this moment, added ones included.
+    pub fn workers(&self) -> usize {
+        self.shared.workers()
+    }
+
+    /// How many workers there are always: those that [`spawn_on`](Self::spawn_on) accepts.
+    pub fn base_workers(&self) -> usize {
+        self.shared.config.workers
+    }
+
+    /// What the runtime has done so far.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::spawn(|| ()).join().unwrap();
+    ///     assert_eq!(sisal::Handle::current().unwrap().stats().spawned, 1);
+    /// });
+    /// ```
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.shared)
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("name", &self.shared.config.name).field("workers", &self.workers()).finish()
+    }
+}
+
+/// What a runtime has done so far, and what it holds.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Fibers spawned. The main fiber of [`run`](crate::run) is not counted here and below.
+    pub spawned: u64,
+    /// Fibers that have ended, in whatever way.
+    pub finished: u64,
+    /// Fibers that ended in a panic.
+    pub panicked: u64,
+    /// Of these, the ones whose handle was dropped before: nobody will see the panic.
+    pub detached_panics: u64,
+    /// Fibers that ended without having been started, because the runtime was stopping.
+    pub cancelled: u64,
+    /// Workers at this moment.
+    pub workers: usize,
+    /// Stacks that fibers or workers have at this moment.
+    pub stacks_in_use: usize,
+    /// Address space mapped for stacks. Only a small part of it is memory.
+    pub stack_bytes_mapped: usize,
+}
+
+impl Stats {
+    pub(crate) fn of(shared: &Shared) -> Stats {
+        let counts = || shared.remotes.iter().map(|remote| &remote.shown.counts).chain([&*shared.outside]);
+        let stacks = shared.depot.counts();
+        Stats {
+            finished: counts().map(|counts| counts.finished.get()).sum(),
+            panicked: counts().map(|counts| counts.panicked.get()).sum(),
+            detached_panics: counts().map(|counts| counts.detached_panics.get()).sum(),
+            cancelled: counts().map(|counts| counts.cancelled.get()).sum(),
+            spawned: counts().map(|counts| counts.spawned.get()).sum(),
+            workers: shared.workers(),
+            stacks_in_use: stacks.in_use,
+            stack_bytes_mapped: stacks.mapped_bytes,
+        }
+    }
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} fibers spawned, {} ended ({} panicked, {} of them detached; {} cancelled), {} workers, {} stacks in use, {} MiB mapped",
+            self.spawned,
+            self.finished,
+            self.panicked,
+            self.detached_panics,
+            self.cancelled,
+            self.workers,
+            self.stacks_in_use,
+            self.stack_bytes_mapped >> 20,
+        )
+    }
+}

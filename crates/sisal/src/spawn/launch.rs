@@ -1,0 +1,157 @@
+//! What all ways to spawn have in common: a place under `max_fibers`, the allocation, the queue.
+#![allow(unsafe_code, reason = "the first handle of a fiber is made here")]
+
+use super::error::{SpawnError, SpawnErrorKind};
+use crate::fiber::body;
+use crate::fiber::header::{Birth, FiberRef};
+use crate::fiber::waiter::{Wait, Waiter};
+use crate::join::JoinHandle;
+use crate::park::{self, Waiting};
+use crate::prim::fork;
+use crate::prim::reason::{Place, Reason};
+use crate::sched::limit::{Admission, Limit};
+use crate::sched::place::Placement;
+use crate::sched::shared::Shared;
+use crate::sched::worker::{self, Worker};
+use sisal_context::stack::SizeClass;
+use std::ptr;
+use std::sync::Arc;
+
+/// How a fiber is to be.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) start: Start,
+    /// Whether to give up rather than to wait for a place under `max_fibers`.
+    pub(crate) at_once: bool,
+}
+
+/// Where a fiber is to start.
+#[derive(Copy, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// On any worker.
+    #[default]
+    Anywhere,
+    /// On any worker, but rather the one that homes fewest.
+    Spread,
+    /// On the worker that spawns it.
+    Here,
+    /// On this worker.
+    On(usize),
+}
+
+/// Makes a fiber of `f` and queues it, in the given runtime or else the caller's.
+///
+/// # Safety
+/// `F` and `T` may go to another thread, unless the start is [`Here`](Start::Here). Both outlive the fiber.
+#[inline]
+pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
+    runtime: Option<&Arc<Shared>>,
+    options: Options,
+    place: Place,
+    f: F,
+) -> Result<JoinHandle<T>, SpawnError<F>> {
+    worker::with_current(|worker| {
+        let inside = worker.filter(|worker| runtime.is_none_or(|runtime| ptr::eq(&**runtime, &**worker.shared())));
+        let Some(shared) = inside.map(|worker| worker.shared()).or(runtime) else {
+            fork::refuse_in_child();
+            return Err(SpawnError::new(SpawnErrorKind::NoRuntime, f));
+        };
+        if inside.is_none() {
+            fork::refuse_in_child();
+        }
+        let class = match check(shared, inside, &options, place) {
+            Ok(class) => class,
+            Err(kind) => return Err(SpawnError::new(kind, f)),
+        };
+        let birth = Birth {
+            id: inside.map_or_else(|| shared.take_ids(1), Worker::next_id),
+            runtime: Arc::as_ptr(shared).cast(),
+            class,
+            pinned: matches!(options.start, Start::Here | Start::On(_)),
+            spawned_at: place,
+            name: options.name,
+        };
+        let fiber = body::allocate(birth, f);
+        // SAFETY: made with this `T` just now.
+        let handle = unsafe { JoinHandle::new(fiber) };
+        match inside {
+            Some(worker) => enqueue_inside(worker, fiber, options.start, place),
+            None => shared.enqueue_outside(fiber, options.start.from_outside()),
+        }
+        Ok(handle)
+    })
+}
+
+/// Checks what can be wrong, and takes a place under `max_fibers`. Nothing is lost if it says no.
+#[inline]
+fn check(
+    shared: &Arc<Shared>,
+    inside: Option<&Worker>,
+    options: &Options,
+    place: Place,
+) -> Result<SizeClass, SpawnErrorKind> {
+    let class = match options.stack_size {
+        None => shared.config.class,
+        Some(asked) => SizeClass::for_usable(asked).map_err(|_| SpawnErrorKind::StackSize { asked })?,
+    };
+    match options.start {
+        Start::On(asked) if asked >= shared.config.workers => {
+            return Err(SpawnErrorKind::NoSuchWorker { asked, workers: shared.config.workers });
+        }
+        Start::Here if inside.is_none() => return Err(SpawnErrorKind::NoRuntime),
+        _ => {}
+    }
+    if let Some(limit) = &shared.limit {
+        enter(limit, options.at_once, place)?;
+    }
+    Ok(class)
+}
+
+#[cold]
+fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKind> {
+    if limit.try_enter() == Admission::Granted {
+        return Ok(());
+    }
+    if at_once {
+        return Err(SpawnErrorKind::LimitReached { max_fibers: limit.most() });
+    }
+    let wait = Wait::new(park::me());
+    let waiter = Waiter::new(&wait, 0);
+    // SAFETY: the wait below has no deadline and is not cancellable, so only the limit ends it, which unlinks the record.
+    if unsafe { limit.enter_or_enlist(&waiter) } == Admission::MustWait {
+        let object = ptr::from_ref(limit).addr();
+        park::park(
+            &wait,
+            &Waiting { reason: Reason::SpawnLimit, object, place, deadline: None, cancellable: false },
+        );
+    }
+    Ok(())
+}
+
+#[inline]
+fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) {
+    match start {
+        Start::Anywhere => worker.enqueue_fresh(fiber),
+        Start::Spread => worker.enqueue_spread(fiber),
+        Start::Here => worker.enqueue_pinned(fiber),
+        Start::On(index) => worker.enqueue_on(index, fiber),
+    }
+    worker::with_fiber(|running| {
+        if let Some((worker, me)) = running {
+            worker.pay_fuel(me, place);
+        }
+    });
+}
+
+impl Start {
+    fn from_outside(self) -> Placement {
+        match self {
+            Start::Anywhere => Placement::Anywhere,
+            Start::Spread => Placement::Spread,
+            Start::On(worker) => Placement::Worker(worker),
+            Start::Here => unreachable!("INVARIANT: refused by `check`"),
+        }
+    }
+}
