@@ -254,7 +254,9 @@ mod loom_models {
     #[test]
     fn loom_join_wakes_every_joiner_once() {
         let seen: &'static Mutex<HashSet<&str>> = Box::leak(Box::default());
-        loom::model(move || {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
             let shared = Arc::new((EndWord::<Arc<Counter>>::new(), Counter::new(0)));
             let joiners: Vec<_> = [false, true]
                 .into_iter()

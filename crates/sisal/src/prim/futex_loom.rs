@@ -5,7 +5,8 @@ use std::time::Duration;
 
 /// Sleeps while `word` is `expected`. In a model nobody comes to help: a lost wake is a wait without end, which fails it.
 pub(crate) fn wait(word: &AtomicU32, expected: u32, _timeout: Option<Duration>) {
-    while word.load(Ordering::Relaxed) == expected {
+    // The kernel looks at the word itself, never at an old value of it: a read-modify-write.
+    while word.fetch_add(0, Ordering::Relaxed) == expected {
         yield_now();
     }
 }

@@ -35,7 +35,7 @@ impl ThreadParker {
 
     pub(crate) fn unpark(&self) {
         // ORDERING: Release pairs with the Acquire in `park`.
-        self.unparked.store(1, Ordering::Release);
+        self.unparked.swap(1, Ordering::Release);
         futex::wake_one(&self.unparked);
     }
 }
