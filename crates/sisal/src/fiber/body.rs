@@ -6,6 +6,7 @@
 )]
 
 use super::header::{Birth, FiberRef, Header};
+use super::pool;
 use super::state::State;
 use crate::prim::cancel::Cause;
 use std::any::Any;
@@ -117,30 +118,36 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
     }
 
     unsafe fn free(header: NonNull<Header>) {
-        // SAFETY: made by `Box::new` in `allocate`; the body drops nothing.
-        drop(unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) });
+        let task = header.cast::<Self>();
+        // SAFETY: made by `allocate`; dropped once, and the body drops nothing.
+        unsafe {
+            task.drop_in_place();
+            pool::free(task);
+        }
     }
 }
 
 /// Makes a fiber of a closure: one allocation.
 #[inline]
 pub(crate) fn allocate<F: FnOnce() -> T, T>(birth: Birth, closure: F) -> FiberRef {
-    let task = Box::new(Task {
-        header: Header::new(birth, State::fresh(), const { &Task::<F, T>::VTABLE }),
-        body: UnsafeCell::new(Body::<F, T> { closure: ManuallyDrop::new(closure) }),
-    });
-    // SAFETY: freed by `free` only, when both the fiber's end and its handle are past.
-    unsafe { FiberRef::new(NonNull::from(Box::leak(task)).cast()) }
+    let header = Header::new(birth, State::fresh(), const { &Task::<F, T>::VTABLE });
+    place(Task { header, body: UnsafeCell::new(Body::<F, T> { closure: ManuallyDrop::new(closure) }) })
 }
 
 /// Makes the control block of a fiber that runs already and whose outcome is not kept here: the main fiber of `run`.
 pub(crate) fn allocate_running(birth: Birth) -> FiberRef {
-    let task = Box::new(Task {
-        header: Header::new(birth, State::running(), const { &Task::<fn(), ()>::VTABLE }),
-        body: UnsafeCell::new(Body::<fn(), ()> { outcome: ManuallyDrop::new(Outcome::Returned(())) }),
-    });
-    // SAFETY: as in `allocate`.
-    unsafe { FiberRef::new(NonNull::from(Box::leak(task)).cast()) }
+    let header = Header::new(birth, State::running(), const { &Task::<fn(), ()>::VTABLE });
+    place(Task { header, body: UnsafeCell::new(Body::<fn(), ()> { outcome: ManuallyDrop::new(Outcome::Returned(())) }) })
+}
+
+#[inline]
+fn place<F, T>(task: Task<F, T>) -> FiberRef {
+    let block = pool::allocate::<Task<F, T>>();
+    // SAFETY: the block is free and made for this type. It is freed by `free` only, when the fiber's end and its handle are past.
+    unsafe {
+        block.write(task);
+        FiberRef::new(block.cast())
+    }
 }
 
 impl FiberRef {

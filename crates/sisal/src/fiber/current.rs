@@ -4,6 +4,7 @@
 
 use super::header::FiberRef;
 use super::info::Fiber;
+use super::pool::Pool;
 use std::cell::Cell;
 use std::ptr;
 
@@ -13,10 +14,19 @@ pub(crate) struct Current {
     pub(crate) worker: Cell<*const ()>,
     /// The fiber that runs on it; none on other threads, and while the worker looks for one.
     pub(crate) fiber: Cell<Option<FiberRef>>,
+    pool: Pool,
+}
+
+impl Current {
+    /// Where the worker of this thread keeps memory for control blocks; none on other threads.
+    #[inline]
+    pub(crate) fn pool(&self) -> Option<&Pool> {
+        (!self.worker.get().is_null()).then_some(&self.pool)
+    }
 }
 
 thread_local! {
-    static CURRENT: Current = const { Current { worker: Cell::new(ptr::null()), fiber: Cell::new(None) } };
+    static CURRENT: Current = const { Current { worker: Cell::new(ptr::null()), fiber: Cell::new(None), pool: Pool::new() } };
 }
 
 /// Gives access to the thread's own.

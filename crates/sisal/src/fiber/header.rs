@@ -26,8 +26,22 @@ use std::sync::Arc;
 
 /// See the [module](self).
 ///
+/// Laid out by cache lines: a fiber that runs to its end without waiting touches the second and the third, where the closure
+/// and the outcome follow; one that gives way and is resumed touches the first two.
+///
 /// INVARIANT: the cells are touched by whoever makes the fiber, and from its first run by its home worker alone.
+#[repr(C, align(64))]
 pub(crate) struct Header {
+    // First line: waiting.
+    /// Where it goes on when it is resumed.
+    pub(crate) context: Cell<Suspended>,
+    /// The stack it runs or waits on; none while it is fresh, and for the main fiber of `run`.
+    pub(crate) stack: Cell<Option<Stack>>,
+    /// The wait that a stop of the runtime may end.
+    pub(crate) cancellable: Cell<Option<NonNull<Wait<Who>>>>,
+    pub(crate) wait: WaitNote,
+
+    // Second line: running.
     pub(crate) state: State,
     /// The index of the worker it runs on, from its first run to its end.
     home: AtomicU32,
@@ -35,34 +49,29 @@ pub(crate) struct Header {
     pub(crate) class: SizeClass,
     /// Must start on the worker whose inbox or ready list holds it.
     pub(crate) pinned: bool,
+    pub(crate) has_name: bool,
+    /// A panic of its own began, and is perhaps still unwinding. (The thread's panic count tells of neighbours' too.)
+    pub(crate) has_panicked: Cell<bool>,
+    /// Stands in its worker's list of homed fibers.
+    pub(crate) is_homed: Cell<bool>,
     link: Link<Header>,
-    /// Where it goes on when it is resumed.
-    pub(crate) context: Cell<Suspended>,
-    /// The stack it runs or waits on; none while it is fresh, and for the main fiber of `run`.
-    pub(crate) stack: Cell<Option<Stack>>,
     /// Whoever waits for its end.
     pub(crate) end: EndWord<Who>,
     pub(crate) vtable: &'static VTable,
     /// The runtime it belongs to, as the scheduler knows it. Valid until the fiber is done.
     pub(crate) runtime: *const (),
-    /// The wait that a stop of the runtime may end.
-    pub(crate) cancellable: Cell<Option<NonNull<Wait<Who>>>>,
-    /// A panic of its own began, and is perhaps still unwinding. (The thread's panic count tells of neighbours' too.)
-    pub(crate) has_panicked: Cell<bool>,
-    pub(crate) locals: OnceCell<Box<Locals>>,
-    pub(crate) homed: Homed,
-    pub(crate) wait: WaitNote,
     pub(crate) id: FiberId,
     pub(crate) spawned_at: Place,
+
+    // Third line: seldom used, and the body behind it.
+    pub(crate) locals: OnceCell<Box<Locals>>,
     pub(crate) name: Option<Box<str>>,
+    /// Neighbours in the list of all fibers that have waited on one worker.
+    pub(crate) previous_homed: Cell<Option<FiberRef>>,
+    pub(crate) next_homed: Cell<Option<FiberRef>>,
 }
 
-/// Neighbours in the list of all fibers that have waited on one worker.
-pub(crate) struct Homed {
-    pub(crate) previous: Cell<Option<FiberRef>>,
-    pub(crate) next: Cell<Option<FiberRef>>,
-    pub(crate) is_linked: Cell<bool>,
-}
+const _: () = assert!(std::mem::offset_of!(Header, state) == 64 && std::mem::offset_of!(Header, locals) == 128);
 
 /// What a fiber waits for. Written by the fiber, read by anyone who wants to know.
 pub(crate) struct WaitNote {
@@ -122,24 +131,27 @@ impl Header {
     #[inline]
     pub(super) fn new(birth: Birth, state: State, vtable: &'static VTable) -> Header {
         Header {
+            context: Cell::new(Suspended::NONE),
+            stack: Cell::new(None),
+            cancellable: Cell::new(None),
+            wait: WaitNote::new(),
             state,
             home: AtomicU32::new(u32::MAX),
             class: birth.class,
             pinned: birth.pinned,
+            has_name: birth.name.is_some(),
+            has_panicked: Cell::new(false),
+            is_homed: Cell::new(false),
             link: Link::new(),
-            context: Cell::new(Suspended::NONE),
-            stack: Cell::new(None),
             end: EndWord::new(),
             vtable,
             runtime: birth.runtime,
-            cancellable: Cell::new(None),
-            has_panicked: Cell::new(false),
-            locals: OnceCell::new(),
-            homed: Homed { previous: Cell::new(None), next: Cell::new(None), is_linked: Cell::new(false) },
-            wait: WaitNote::new(),
             id: birth.id,
             spawned_at: birth.spawned_at,
+            locals: OnceCell::new(),
             name: birth.name,
+            previous_homed: Cell::new(None),
+            next_homed: Cell::new(None),
         }
     }
 

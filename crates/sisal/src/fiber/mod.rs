@@ -19,6 +19,8 @@ pub(crate) mod info;
 pub(crate) mod local;
 #[cfg(not(loom))]
 pub(crate) mod panic_hook;
+#[cfg(not(loom))]
+pub(crate) mod pool;
 
 #[cfg(not(loom))]
 pub use self::{

@@ -4,12 +4,14 @@
 //! ```text
 //!   63      48 47      32 31      16 15       0
 //!  ┌──────────┬──────────┬──────────┬──────────┐
-//!  │   tail   │   head   │  stolen  │  unused  │     all three count modulo 65536
+//!  │   tail   │   head   │  stolen  │  drained │     all of them count modulo 65536
 //!  └──────────┴──────────┴──────────┴──────────┘
 //! ```
 //! - `tail`: where the owner puts the next thing. Only the owner changes it.
 //! - `head`: the oldest thing that is still to be had.
 //! - `stolen`: slots before it are free. It trails `head` while a thief copies out what it has claimed.
+//! - `drained`: how often the owner has taken the last thing. A thief that looks twice and finds `head` and `drained` as they
+//!   were knows that the oldest thing has been there all the time.
 //!
 //! Always `stolen <= head <= tail <= stolen + CAPACITY`. `stolen != head` means a thief is at work; there is at most one.
 //!
@@ -38,7 +40,7 @@ const CAPACITY: u16 = 16_384;
 const CAPACITY: u16 = 4;
 
 /// The most that one theft takes.
-const MOST_STOLEN: u16 = 256;
+const MOST_STOLEN: u16 = 1_024;
 
 /// The word, taken apart.
 #[derive(Copy, Clone)]
@@ -46,6 +48,7 @@ struct Ends {
     tail: u16,
     head: u16,
     stolen: u16,
+    drained: u16,
 }
 
 const TAIL_ONE: u64 = 1 << 48;
@@ -53,12 +56,12 @@ const TAIL_ONE: u64 = 1 << 48;
 impl Ends {
     #[inline]
     fn of(word: u64) -> Ends {
-        Ends { tail: (word >> 48) as u16, head: (word >> 32) as u16, stolen: (word >> 16) as u16 }
+        Ends { tail: (word >> 48) as u16, head: (word >> 32) as u16, stolen: (word >> 16) as u16, drained: word as u16 }
     }
 
     #[inline]
     fn word(self) -> u64 {
-        u64::from(self.tail) << 48 | u64::from(self.head) << 32 | u64::from(self.stolen) << 16
+        u64::from(self.tail) << 48 | u64::from(self.head) << 32 | u64::from(self.stolen) << 16 | u64::from(self.drained)
     }
 
     #[inline]
@@ -81,6 +84,13 @@ impl Ends {
 pub(crate) struct Ring<T> {
     word: AtomicU64,
     slots: Box<[AtomicPtr<T>]>,
+}
+
+/// Tells the oldest thing in a ring from others that take its place later.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Oldest {
+    head: u16,
+    drained: u16,
 }
 
 /// What a thief found.
@@ -123,6 +133,12 @@ impl<T> Ring<T> {
         self.len() == 0
     }
 
+    /// How many more things fit. For the owner, for whom it can only grow.
+    pub(crate) fn room(&self) -> usize {
+        let ends = Ends::of(self.word.load(Ordering::Relaxed));
+        (CAPACITY - ends.tail.wrapping_sub(ends.stolen)).into()
+    }
+
     /// Adds `thing` as the newest, or gives it back if the ring is full. Ends with a read-modify-write.
     #[inline]
     pub(crate) fn push(&self, thing: NonNull<T>) -> Result<(), NonNull<T>> {
@@ -143,7 +159,8 @@ impl<T> Ring<T> {
     #[inline]
     pub(crate) fn pop_newest(&self) -> Option<NonNull<T>> {
         self.claim(|ends| {
-            (ends.len() > 0).then(|| Ends { tail: ends.tail.wrapping_sub(1), ..ends })
+            let drained = ends.drained.wrapping_add(u16::from(ends.len() == 1));
+            (ends.len() > 0).then_some(Ends { tail: ends.tail.wrapping_sub(1), drained, ..ends })
         })
         .map(|before| self.read(before.tail.wrapping_sub(1)))
     }
@@ -173,6 +190,12 @@ impl<T> Ring<T> {
                 Err(seen) => word = seen,
             }
         }
+    }
+
+    /// What is oldest here, to be compared with a later look; none if there is nothing.
+    pub(crate) fn oldest(&self) -> Option<Oldest> {
+        let ends = Ends::of(self.word.load(Ordering::Relaxed));
+        (ends.len() > 0).then_some(Oldest { head: ends.head, drained: ends.drained })
     }
 
     /// Takes the older half: the oldest is returned, the others are handed to `rest` in their order.
@@ -248,10 +271,25 @@ mod tests {
     fn a_full_ring_gives_the_thing_back_and_has_room_again_after_a_pop() {
         let ring = Ring::new();
         (0..usize::from(CAPACITY)).for_each(|n| ring.push(thing(n)).unwrap());
-        assert_eq!(ring.push(thing(7)), Err(thing(7)));
+        assert_eq!((ring.push(thing(7)), ring.room()), (Err(thing(7)), 0));
         assert!(ring.pop_oldest().is_some());
+        assert_eq!(ring.room(), 1);
         assert_eq!(ring.push(thing(7)), Ok(()));
         assert_eq!(ring.pop_newest().map(number), Some(7));
+    }
+
+    #[test]
+    fn the_oldest_thing_is_the_same_until_it_is_gone() {
+        let ring = Ring::new();
+        assert_eq!(ring.oldest(), None);
+        ring.push(thing(0)).unwrap();
+        let first = ring.oldest();
+        ring.push(thing(1)).unwrap();
+        ring.pop_newest();
+        assert_eq!(ring.oldest(), first);
+        ring.pop_newest();
+        ring.push(thing(2)).unwrap();
+        assert_ne!(ring.oldest(), first);
     }
 
     #[test]

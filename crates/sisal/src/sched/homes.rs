@@ -12,32 +12,32 @@ impl Worker {
     /// A fiber waits for the first time.
     pub(super) fn home(&self, fiber: FiberRef) {
         let first = self.homed.replace(Some(fiber));
-        fiber.homed.next.set(first);
+        fiber.next_homed.set(first);
         if let Some(first) = first {
-            first.homed.previous.set(Some(fiber));
+            first.previous_homed.set(Some(fiber));
         }
-        fiber.homed.is_linked.set(true);
+        fiber.is_homed.set(true);
         let homed = &self.remote().shown.homed;
         homed.store(homed.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     /// A fiber that has waited here is done.
     pub(super) fn unhome(&self, fiber: FiberRef) {
-        let (previous, next) = (fiber.homed.previous.get(), fiber.homed.next.get());
+        let (previous, next) = (fiber.previous_homed.get(), fiber.next_homed.get());
         match previous {
-            Some(previous) => previous.homed.next.set(next),
+            Some(previous) => previous.next_homed.set(next),
             None => self.homed.set(next),
         }
         if let Some(next) = next {
-            next.homed.previous.set(previous);
+            next.previous_homed.set(previous);
         }
-        fiber.homed.is_linked.set(false);
+        fiber.is_homed.set(false);
         let homed = &self.remote().shown.homed;
         homed.store(homed.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
     }
 
     pub(super) fn homed_fibers(&self) -> impl Iterator<Item = FiberRef> {
-        std::iter::successors(self.homed.get(), |fiber| fiber.homed.next.get())
+        std::iter::successors(self.homed.get(), |fiber| fiber.next_homed.get())
     }
 
     /// Whether something was said to all workers that this one has not heeded yet.

@@ -131,7 +131,7 @@ impl Shown {
         // ORDERING: Relaxed; a reader may mix two fibers' number and place, and says so only of one that stands still.
         self.running.id.store(fiber.id.get(), Ordering::Relaxed);
         self.running.spawned_at.store(ptr::from_ref(fiber.spawned_at).cast_mut(), Ordering::Relaxed);
-        let named = fiber.name.is_some().then(|| fiber.as_ptr());
+        let named = fiber.has_name.then(|| fiber.as_ptr());
         // ORDERING: Release pairs with the Acquire in `running`: the name can be read.
         self.running.named.store(as_ptr(named), Ordering::Release);
     }
@@ -146,7 +146,7 @@ impl Shown {
     /// `fiber`, which runs, is about to end: nobody may read its name from here any more.
     #[inline]
     pub(crate) fn retract(&self, fiber: FiberRef) {
-        if fiber.name.is_some() {
+        if fiber.has_name {
             let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
             self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
         }

@@ -19,7 +19,7 @@ use crate::fiber::header::{FiberRef, Header};
 use crate::fiber::waiter::Woken;
 use crate::prim::atomic::{Ordering, spin_loop};
 use crate::prim::clock::Moment;
-use crate::queue::ring::Stolen;
+use crate::queue::ring::{Oldest, Stolen};
 use std::ptr::NonNull;
 
 /// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
@@ -34,8 +34,9 @@ pub(super) const PATIENCE_AT_FIRST: u64 = 10_000;
 const MOST_PATIENCE: u64 = 50_000;
 const LEAST_PATIENCE: u64 = 2_000;
 
-/// How long a thief leaves a single fresh fiber to its owner, who mostly takes it at once, in nanoseconds.
-const LEAVE_SINGLE: u64 = 4_000;
+/// How long fresh fibers are left to their own worker, which mostly takes them at once, before a thief does: in nanoseconds.
+/// Running a fiber elsewhere costs some hundred nanoseconds in cache misses, which short ones are not worth (`spawn-100`).
+const LEAVE_TO_OWNER: u64 = 5_000;
 
 /// How many pauses between two looks.
 const PAUSES: u32 = 16;
@@ -88,8 +89,22 @@ impl Worker {
     fn poll(&self) {
         self.drain_inbox();
         self.fire_timers(self.read_clock());
+        self.relieve_another();
         self.fresh_due.set(!self.pinned.is_empty() || self.remote().has_fresh() || !self.shared.injector.is_empty());
         self.heed_calls();
+    }
+
+    /// A worker that has no fresh work itself helps one that does not get round to its own, even if it is busy with ready
+    /// fibers: fresh ones can be shared, and once started they can't.
+    fn relieve_another(&self) {
+        if self.remote().ring.is_empty() && self.takes_fresh() {
+            let victim = self.random.borrow_mut().usize(0..self.shared.remotes.len());
+            if victim != self.index
+                && let Some(fiber) = self.steal_from(victim)
+            {
+                self.keep(fiber);
+            }
+        }
     }
 
     /// For a fiber that waits or yields: the ready fiber to go to, or none if a loop has to look further.
@@ -218,7 +233,9 @@ impl Worker {
 
     fn injected(&self) -> Option<FiberRef> {
         let sharers = self.shared.config.workers;
-        let header = self.shared.injector.take_share(sharers, MOST_INJECTED, |header| self.keep(fiber(header)));
+        // What does not fit into the own deque would have to go back, under the same lock.
+        let most = MOST_INJECTED.min(self.remote().ring.room());
+        let header = self.shared.injector.take_share(sharers, most, |header| self.keep(fiber(header)));
         header.map(fiber)
     }
 
@@ -233,9 +250,8 @@ impl Worker {
         }
         self.searching.set(true);
         let started = self.now.get();
-        let mut single_since = None;
         loop {
-            if let Some(fiber) = self.foreign_fresh(&mut single_since) {
+            if let Some(fiber) = self.foreign_fresh() {
                 self.patience.set((self.patience.get() * 2).min(MOST_PATIENCE));
                 return Some(fiber);
             }
@@ -252,23 +268,40 @@ impl Worker {
         None
     }
 
-    /// Takes fresh work from others. A single fiber is left to its owner for a moment, from `single_since` on.
-    fn foreign_fresh(&self, single_since: &mut Option<Moment>) -> Option<FiberRef> {
+    /// Takes fresh work from others.
+    fn foreign_fresh(&self) -> Option<FiberRef> {
         if let Some(fiber) = self.injected() {
             return Some(fiber);
         }
         let workers = self.shared.remotes.len();
         let start = self.random.borrow_mut().usize(0..workers);
-        (0..workers).map(|offset| (start + offset) % workers).filter(|&victim| victim != self.index).find_map(|victim| {
-            let ring = &self.shared.remotes[victim].ring;
-            if ring.len() == 1 && self.now.get().0 < single_since.get_or_insert(self.now.get()).0 + LEAVE_SINGLE {
-                return None;
+        let others = (0..workers).map(|offset| (start + offset) % workers).filter(|&victim| victim != self.index);
+        for victim in others {
+            if let Some(fiber) = self.steal_from(victim).or_else(|| self.from_lane(victim)) {
+                return Some(fiber);
             }
-            match ring.steal(|header| self.keep(fiber(header))) {
-                Stolen::First(header) => Some(fiber(header)),
-                Stolen::Empty | Stolen::Busy => self.from_lane(victim),
-            }
-        })
+        }
+        None
+    }
+
+    /// Takes half of what has waited for a while in another's deque.
+    fn steal_from(&self, victim: usize) -> Option<FiberRef> {
+        let ring = &self.shared.remotes[victim].ring;
+        let waited = ring.oldest().is_some_and(|oldest| self.has_waited(victim, oldest));
+        if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
+            return Some(fiber(header));
+        }
+        None
+    }
+
+    /// Whether what is oldest at `victim` was there some time ago already.
+    fn has_waited(&self, victim: usize, oldest: Oldest) -> bool {
+        let (seen, since) = self.sightings[victim].get();
+        if seen != Some(oldest) {
+            self.sightings[victim].set((Some(oldest), self.now.get()));
+            return false;
+        }
+        self.now.get().0 >= since.0 + LEAVE_TO_OWNER
     }
 
     fn has_foreign_fresh(&self) -> bool {

@@ -70,6 +70,9 @@ fn run_worker(shared: &Arc<Shared>, index: usize, stack: Stack) {
         }
     });
     worker.stacks.give_all(shared);
+    if shared.phase() == Phase::Ended {
+        shared.remotes[index].set_life(Life::Absent);
+    }
 }
 
 /// Takes a stack for a worker's first loop.

@@ -16,6 +16,7 @@ use crate::fiber::waiter::Wait;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::queue::list::List;
+use crate::queue::ring::Oldest;
 use crate::queue::timers::Timers;
 use sisal_context::stack::Stack;
 use sisal_context::switch::Suspended;
@@ -66,6 +67,8 @@ pub(crate) struct Worker {
     pub(super) starting: Cell<Option<FiberRef>>,
     /// The last roll call this worker has answered.
     pub(super) roll_call: Cell<u32>,
+    /// For each worker, the oldest fresh work last seen there, and since when.
+    pub(super) sightings: Box<[Cell<(Option<Oldest>, Moment)>]>,
     pub(super) random: RefCell<fastrand::Rng>,
     /// A scratch place for contexts that are never resumed.
     pub(super) nowhere: Cell<Suspended>,
@@ -96,6 +99,7 @@ impl Worker {
             ids: Cell::new((0, 0)),
             starting: Cell::new(None),
             roll_call: Cell::new(0),
+            sightings: (0..shared.remotes.len()).map(|_| Cell::new((None, Moment::NEVER))).collect(),
             random: RefCell::new(fastrand::Rng::new()),
             nowhere: Cell::new(Suspended::NONE),
             shared,
@@ -119,7 +123,12 @@ impl Worker {
             current.worker.set(ptr::from_ref(self).cast());
         });
         let result = f();
-        current::with(|current| current.worker.set(ptr::null()));
+        current::with(|current| {
+            if let Some(pool) = current.pool() {
+                pool.release();
+            }
+            current.worker.set(ptr::null());
+        });
         result
     }
 

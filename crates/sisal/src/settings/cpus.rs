@@ -19,9 +19,7 @@ use std::path::{Path, PathBuf};
 /// How many CPUs this process may use, at least 1.
 pub(crate) fn available() -> usize {
     let cpus = affinity();
-    quota(Path::new("/"))
-        .map_or(cpus, |quota| quota.min(cpus))
-        .max(1)
+    quota(Path::new("/")).map_or(cpus, |quota| quota.min(cpus)).max(1)
 }
 
 /// CPUs in the affinity mask of the calling thread.
@@ -37,13 +35,11 @@ fn affinity() -> usize {
 fn quota(root: &Path) -> Option<usize> {
     let cgroups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
-    let limits = [Version::V2, Version::V1]
-        .into_iter()
-        .filter_map(|version| {
-            let path = cgroup_path(&cgroups, version)?;
-            let mount = find_mount(&mounts, version)?;
-            quota_of_hierarchy(root, &mount, path, version)
-        });
+    let limits = [Version::V2, Version::V1].into_iter().filter_map(|version| {
+        let path = cgroup_path(&cgroups, version)?;
+        let mount = find_mount(&mounts, version)?;
+        quota_of_hierarchy(root, &mount, path, version)
+    });
     limits.min()
 }
 
@@ -125,10 +121,7 @@ fn find_mount(mounts: &str, version: Version) -> Option<Mount> {
     mounts.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;
         let mut left = left.split(' ').skip(3);
-        let mount = Mount {
-            cgroup: unescape(left.next()?),
-            directory: unescape(left.next()?),
-        };
+        let mount = Mount { cgroup: unescape(left.next()?), directory: unescape(left.next()?) };
         let mut right = right.split(' ');
         let kind = right.next()?;
         let options = right.nth(1)?;
@@ -145,9 +138,7 @@ fn unescape(field: &str) -> String {
     let mut parts = field.split('\\');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let code = part
-            .get(..3)
-            .and_then(|octal| u8::from_str_radix(octal, 8).ok());
+        let code = part.get(..3).and_then(|octal| u8::from_str_radix(octal, 8).ok());
         match code {
             Some(byte) if byte.is_ascii() => {
                 text.push(char::from(byte));
@@ -165,9 +156,7 @@ fn unescape(field: &str) -> String {
 /// A cgroup's path relative to the mounted one. A cgroup outside what is mounted (`/../other`)
 /// can't be seen from here; the mounted one is then the nearest there is.
 fn path_in_mount(path: &str, mounted: &str) -> PathBuf {
-    let inside = Path::new(path)
-        .strip_prefix(mounted)
-        .unwrap_or(Path::new(""));
+    let inside = Path::new(path).strip_prefix(mounted).unwrap_or(Path::new(""));
     if inside.components().any(|part| part.as_os_str() == "..") {
         return PathBuf::new();
     }
@@ -184,10 +173,8 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    const V2_MOUNT: &str =
-        "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
-    const V1_MOUNT: &str =
-        "31 23 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:10 - cgroup cgroup rw,cpu,cpuacct\n";
+    const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const V1_MOUNT: &str = "31 23 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:10 - cgroup cgroup rw,cpu,cpuacct\n";
 
     /// A directory that stands for `/`, removed at the end.
     struct Tree(PathBuf);
@@ -267,18 +254,11 @@ mod tests {
 
     #[test]
     fn mounts_are_found_and_their_names_unescaped() {
-        let mounts =
-            format!("{V1_MOUNT}29 23 0:25 /a\\040b /c\\134d rw - cgroup2 none rw\nnonsense\n");
+        let mounts = format!("{V1_MOUNT}29 23 0:25 /a\\040b /c\\134d rw - cgroup2 none rw\nnonsense\n");
         let v1 = find_mount(&mounts, Version::V1).unwrap();
-        assert_eq!(
-            (v1.cgroup.as_str(), v1.directory.as_str()),
-            ("/", "/sys/fs/cgroup/cpu,cpuacct")
-        );
+        assert_eq!((v1.cgroup.as_str(), v1.directory.as_str()), ("/", "/sys/fs/cgroup/cpu,cpuacct"));
         let v2 = find_mount(&mounts, Version::V2).unwrap();
-        assert_eq!(
-            (v2.cgroup.as_str(), v2.directory.as_str()),
-            ("/a b", "/c\\d")
-        );
+        assert_eq!((v2.cgroup.as_str(), v2.directory.as_str()), ("/a b", "/c\\d"));
         assert_eq!(find_mount("", Version::V2), None);
     }
 

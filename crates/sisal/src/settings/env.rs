@@ -32,11 +32,7 @@ pub(super) fn shown(value: &OsStr) -> String {
 /// `8`
 pub(super) fn whole_number(text: &str) -> Option<usize> {
     // `usize::from_str` would take a leading plus sign.
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        text.parse().ok()
-    } else {
-        None
-    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
 /// `65536`, `64K`, `1M`
@@ -69,9 +65,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
 
 /// Digits with at most one point among them: no sign, no exponent, no `inf`.
 fn decimal(text: &str) -> Option<f64> {
-    let plain = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if plain { text.parse().ok() } else { None }
 }
 
@@ -87,13 +81,8 @@ mod tests {
 
     #[test]
     fn text_is_trimmed_and_never_empty() {
-        let cases: [(&[u8], Option<&str>); 5] = [
-            (b"8", Some("8")),
-            (b" 8\n", Some("8")),
-            (b"", None),
-            (b"  ", None),
-            (b"\xff8", None),
-        ];
+        let cases: [(&[u8], Option<&str>); 5] =
+            [(b"8", Some("8")), (b" 8\n", Some("8")), (b"", None), (b"  ", None), (b"\xff8", None)];
         for (value, expected) in cases {
             assert_eq!(text(OsStr::from_bytes(value)), expected, "{value:?}");
         }
@@ -155,12 +144,7 @@ mod tests {
 
     #[test]
     fn switches_are_zero_or_one() {
-        let cases = [
-            ("0", Some(false)),
-            ("1", Some(true)),
-            ("yes", None),
-            ("2", None),
-        ];
+        let cases = [("0", Some(false)), ("1", Some(true)), ("yes", None), ("2", None)];
         for (text, expected) in cases {
             assert_eq!(switch(text), expected, "{text}");
         }

@@ -30,7 +30,7 @@ pub enum BuildError {
     /// The operating system refused something the runtime needs.
     #[non_exhaustive]
     Io {
-        /// What was being done: `start a worker thread`.
+        /// What could not be made: `the worker threads`.
         what: &'static str,
         /// What the operating system said.
         source: io::Error,
@@ -38,7 +38,7 @@ pub enum BuildError {
 }
 
 impl BuildError {
-    /// The operating system refused to `what` (an infinitive without "to").
+    /// The operating system refused to make `what`.
     #[cold]
     pub(crate) fn io(what: &'static str, source: io::Error) -> BuildError {
         BuildError::Io { what, source }
@@ -48,13 +48,8 @@ impl BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BuildError::Setting {
-                given,
-                expected,
-                advice,
-                ..
-            } => write!(f, "{given}: expected {expected}; {advice}"),
-            BuildError::Io { what, source } => write!(f, "could not {what}: {source}"),
+            BuildError::Setting { given, expected, advice, .. } => write!(f, "{given}: expected {expected}; {advice}"),
+            BuildError::Io { what, source } => write!(f, "could not make {what}: {source}"),
         }
     }
 }
@@ -76,11 +71,8 @@ mod tests {
     fn an_error_of_the_system_says_what_was_tried_and_keeps_its_source() {
         let source = io::Error::from(io::ErrorKind::WouldBlock);
         let text = source.to_string();
-        let error = BuildError::io("start a worker thread", source);
-        assert_eq!(
-            error.to_string(),
-            format!("could not start a worker thread: {text}")
-        );
+        let error = BuildError::io("the worker threads", source);
+        assert_eq!(error.to_string(), format!("could not make the worker threads: {text}"));
         assert!(error.source().is_some());
     }
 }

@@ -20,8 +20,7 @@ mod setting;
 pub use error::BuildError;
 
 use setting::{
-    Environment, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS,
-    VERBOSE, WORKERS,
+    Environment, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -83,10 +82,7 @@ pub(crate) struct Overrides {
 /// Settles every setting: builder first, then the environment, then the default.
 ///
 /// `env` answers for a variable's name, as [`std::env::var_os`] does.
-pub(crate) fn resolve(
-    overrides: &Overrides,
-    env: impl Fn(&str) -> Option<OsString>,
-) -> Result<Settings, BuildError> {
+pub(crate) fn resolve(overrides: &Overrides, env: impl Fn(&str) -> Option<OsString>) -> Result<Settings, BuildError> {
     resolve_with(overrides, &env, cpus::available)
 }
 
@@ -109,9 +105,7 @@ fn resolve_with(
         name: resolve_name(overrides, env)?,
         verbose: verbose.is_some_and(|found| found.value),
         stats: stats.is_some_and(|found| found.value),
-        shutdown_timeout: timeout
-            .map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value)
-            .min(LONGEST_TIMEOUT),
+        shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
     })
 }
 
@@ -122,11 +116,7 @@ struct Crew {
     max_stacks: Option<usize>,
 }
 
-fn resolve_crew(
-    overrides: &Overrides,
-    env: Environment<'_>,
-    cpus: impl FnOnce() -> usize,
-) -> Result<Crew, BuildError> {
+fn resolve_crew(overrides: &Overrides, env: Environment<'_>, cpus: impl FnOnce() -> usize) -> Result<Crew, BuildError> {
     let workers = WORKERS.find(overrides.workers, env)?;
     let max_workers = MAX_WORKERS.find(overrides.max_workers, env)?;
     let max_stacks = MAX_STACKS.find(overrides.max_stacks, env)?;
@@ -156,11 +146,7 @@ fn resolve_crew(
         })?),
         None => None,
     };
-    Ok(Crew {
-        workers,
-        max_workers,
-        max_stacks,
-    })
+    Ok(Crew { workers, max_workers, max_stacks })
 }
 
 fn resolve_stack_size(overrides: &Overrides, env: Environment<'_>) -> Result<usize, BuildError> {
@@ -170,14 +156,9 @@ fn resolve_stack_size(overrides: &Overrides, env: Environment<'_>) -> Result<usi
     }
 }
 
-fn resolve_max_fibers(
-    overrides: &Overrides,
-    env: Environment<'_>,
-) -> Result<Option<usize>, BuildError> {
+fn resolve_max_fibers(overrides: &Overrides, env: Environment<'_>) -> Result<Option<usize>, BuildError> {
     match MAX_FIBERS.find(overrides.max_fibers, env)? {
-        Some(found) => found
-            .if_allowed(|&fibers| fibers >= FEWEST_FIBERS)
-            .map(Some),
+        Some(found) => found.if_allowed(|&fibers| fibers >= FEWEST_FIBERS).map(Some),
         None => Ok(None),
     }
 }
@@ -195,11 +176,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
 
     /// Resolves with the given variables on a machine with `cpus` CPUs.
-    fn resolved(
-        overrides: &Overrides,
-        variables: &[(&str, &str)],
-        cpus: usize,
-    ) -> Result<Settings, BuildError> {
+    fn resolved(overrides: &Overrides, variables: &[(&str, &str)], cpus: usize) -> Result<Settings, BuildError> {
         let env = |name: &str| {
             let found = variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| OsString::from(value))
@@ -314,17 +291,9 @@ mod tests {
             ((None, None, 5000), (1024, 1024)),
         ];
         for ((max_workers, max_stacks, cpus), expected) in cases {
-            let overrides = Overrides {
-                max_workers,
-                max_stacks,
-                ..nothing()
-            };
+            let overrides = Overrides { max_workers, max_stacks, ..nothing() };
             let settings = resolved(&overrides, &[], cpus).unwrap();
-            assert_eq!(
-                (settings.workers, settings.max_workers),
-                expected,
-                "{overrides:?}"
-            );
+            assert_eq!((settings.workers, settings.max_workers), expected, "{overrides:?}");
         }
     }
 
@@ -332,75 +301,37 @@ mod tests {
     fn a_builder_is_told_what_it_may_be_told() {
         let cases: [(Overrides, &str); 10] = [
             (
-                Overrides {
-                    workers: Some(0),
-                    ..nothing()
-                },
+                Overrides { workers: Some(0), ..nothing() },
                 "workers(0): expected a whole number from 1 to 1024; leave it out to use every CPU this process may use",
             ),
+            (Overrides { workers: Some(1025), ..nothing() }, "workers(1025): expected a whole number from 1 to 1024;"),
             (
-                Overrides {
-                    workers: Some(1025),
-                    ..nothing()
-                },
-                "workers(1025): expected a whole number from 1 to 1024;",
-            ),
-            (
-                Overrides {
-                    workers: Some(8),
-                    max_workers: Some(4),
-                    ..nothing()
-                },
+                Overrides { workers: Some(8), max_workers: Some(4), ..nothing() },
                 "max_workers(4): expected a whole number from 8 (`workers`) to 1024;",
             ),
             (
-                Overrides {
-                    max_workers: Some(0),
-                    ..nothing()
-                },
+                Overrides { max_workers: Some(0), ..nothing() },
                 "max_workers(0): expected a whole number from 1 (`workers`) to 1024;",
             ),
             (
-                Overrides {
-                    stack_size: Some(0),
-                    ..nothing()
-                },
+                Overrides { stack_size: Some(0), ..nothing() },
                 "stack_size(0): expected bytes, or a whole number with K or M, from 4K to 1024M;",
             ),
             (
-                Overrides {
-                    stack_size: Some(usize::MAX),
-                    ..nothing()
-                },
+                Overrides { stack_size: Some(usize::MAX), ..nothing() },
                 "stack_size(18446744073709551615): expected bytes,",
             ),
             (
-                Overrides {
-                    max_fibers: Some(1),
-                    ..nothing()
-                },
+                Overrides { max_fibers: Some(1), ..nothing() },
                 "max_fibers(1): expected a whole number, 2 or more; a fiber that spawns waits for a free place, and with only one it would wait for itself;",
             ),
             (
-                Overrides {
-                    workers: Some(2),
-                    max_stacks: Some(2),
-                    ..nothing()
-                },
+                Overrides { workers: Some(2), max_stacks: Some(2), ..nothing() },
                 "max_stacks(2): expected a whole number, 3 (`max_workers` and one more) or more; each worker needs a stack",
             ),
+            (Overrides { name: Some(String::new()), ..nothing() }, "name(\"\"): expected text that isn't empty"),
             (
-                Overrides {
-                    name: Some(String::new()),
-                    ..nothing()
-                },
-                "name(\"\"): expected text that isn't empty",
-            ),
-            (
-                Overrides {
-                    name: Some("a\0b".to_owned()),
-                    ..nothing()
-                },
+                Overrides { name: Some("a\0b".to_owned()), ..nothing() },
                 "name(\"a\\0b\"): expected text that isn't empty and has no NUL in it",
             ),
         ];
@@ -413,59 +344,20 @@ mod tests {
     #[test]
     fn a_variable_that_makes_no_sense_is_an_error_that_names_it() {
         let cases = [
-            (
-                ("SISAL_WORKERS", "abc"),
-                "SISAL_WORKERS=abc: expected a whole number from 1 to 1024",
-            ),
-            (
-                ("SISAL_WORKERS", "0"),
-                "SISAL_WORKERS=0: expected a whole number from 1 to 1024",
-            ),
-            (
-                ("SISAL_WORKERS", ""),
-                "SISAL_WORKERS=\"\" (set, but empty): expected a whole number",
-            ),
-            (
-                ("SISAL_WORKERS", "4 4"),
-                "SISAL_WORKERS=\"4 4\": expected a whole number",
-            ),
-            (
-                ("SISAL_MAX_WORKERS", "2000"),
-                "SISAL_MAX_WORKERS=2000: expected a whole number from 4",
-            ),
-            (
-                ("SISAL_STACK_SIZE", "1K"),
-                "SISAL_STACK_SIZE=1K: expected bytes, or a whole number with",
-            ),
-            (
-                ("SISAL_STACK_SIZE", "2G"),
-                "SISAL_STACK_SIZE=2G: expected bytes, or a whole number with",
-            ),
-            (
-                ("SISAL_MAX_FIBERS", "1"),
-                "SISAL_MAX_FIBERS=1: expected a whole number, 2 or more",
-            ),
-            (
-                ("SISAL_MAX_STACKS", "none"),
-                "SISAL_MAX_STACKS=none: expected a whole number, 2 or more",
-            ),
-            (
-                ("SISAL_MAX_STACKS", "1"),
-                "SISAL_MAX_STACKS=1: expected a whole number, 2 (",
-            ),
-            (
-                ("SISAL_NAME", ""),
-                "SISAL_NAME=\"\" (set, but empty): expected text that isn't empty",
-            ),
-            (
-                ("SISAL_VERBOSE", "yes"),
-                "SISAL_VERBOSE=yes: expected 0 or 1",
-            ),
+            (("SISAL_WORKERS", "abc"), "SISAL_WORKERS=abc: expected a whole number from 1 to 1024"),
+            (("SISAL_WORKERS", "0"), "SISAL_WORKERS=0: expected a whole number from 1 to 1024"),
+            (("SISAL_WORKERS", ""), "SISAL_WORKERS=\"\" (set, but empty): expected a whole number"),
+            (("SISAL_WORKERS", "4 4"), "SISAL_WORKERS=\"4 4\": expected a whole number"),
+            (("SISAL_MAX_WORKERS", "2000"), "SISAL_MAX_WORKERS=2000: expected a whole number from 4"),
+            (("SISAL_STACK_SIZE", "1K"), "SISAL_STACK_SIZE=1K: expected bytes, or a whole number with"),
+            (("SISAL_STACK_SIZE", "2G"), "SISAL_STACK_SIZE=2G: expected bytes, or a whole number with"),
+            (("SISAL_MAX_FIBERS", "1"), "SISAL_MAX_FIBERS=1: expected a whole number, 2 or more"),
+            (("SISAL_MAX_STACKS", "none"), "SISAL_MAX_STACKS=none: expected a whole number, 2 or more"),
+            (("SISAL_MAX_STACKS", "1"), "SISAL_MAX_STACKS=1: expected a whole number, 2 ("),
+            (("SISAL_NAME", ""), "SISAL_NAME=\"\" (set, but empty): expected text that isn't empty"),
+            (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
-            (
-                ("SISAL_SHUTDOWN_TIMEOUT", "soon"),
-                "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as",
-            ),
+            (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
         ];
         for (variable, expected) in cases {
             let text = refused(&nothing(), &[variable], 4);
@@ -477,37 +369,21 @@ mod tests {
     #[test]
     fn a_variable_that_is_not_utf_8_is_an_error_too() {
         let raw = OsString::from_vec(b"\xff4".to_vec());
-        let error = resolve_with(
-            &nothing(),
-            &|name| (name == "SISAL_WORKERS").then(|| raw.clone()),
-            || 4,
-        );
+        let error = resolve_with(&nothing(), &|name| (name == "SISAL_WORKERS").then(|| raw.clone()), || 4);
         let text = error.unwrap_err().to_string();
-        assert!(
-            text.starts_with("SISAL_WORKERS=\"\\xFF4\" (not UTF-8): expected"),
-            "{text}"
-        );
+        assert!(text.starts_with("SISAL_WORKERS=\"\\xFF4\" (not UTF-8): expected"), "{text}");
     }
 
     #[test]
     fn settings_from_different_places_are_checked_against_each_other() {
-        let overrides = Overrides {
-            max_workers: Some(4),
-            ..nothing()
-        };
+        let overrides = Overrides { max_workers: Some(4), ..nothing() };
         let text = refused(&overrides, &[("SISAL_WORKERS", "8")], 2);
-        assert!(
-            text.starts_with("max_workers(4): expected a whole number from 8"),
-            "{text}"
-        );
+        assert!(text.starts_with("max_workers(4): expected a whole number from 8"), "{text}");
     }
 
     #[test]
     fn timeouts_are_cut_to_what_an_instant_can_take() {
-        let overrides = Overrides {
-            shutdown_timeout: Some(Duration::MAX),
-            ..nothing()
-        };
+        let overrides = Overrides { shutdown_timeout: Some(Duration::MAX), ..nothing() };
         let timeout = resolved(&overrides, &[], 1).unwrap().shutdown_timeout;
         assert!(std::time::Instant::now().checked_add(timeout).is_some());
     }

@@ -56,32 +56,19 @@ impl<T: Debug> Setting<T> {
     }
 
     fn found(&'static self, value: T, given: String) -> Found<T> {
-        Found {
-            value,
-            given,
-            setting: self,
-        }
+        Found { value, given, setting: self }
     }
 
     #[cold]
     fn refuse(&self, given: String, expected: impl Into<String>) -> BuildError {
-        BuildError::Setting {
-            name: self.name,
-            given,
-            expected: expected.into(),
-            advice: self.advice,
-        }
+        BuildError::Setting { name: self.name, given, expected: expected.into(), advice: self.advice }
     }
 }
 
 impl<T: Debug> Found<T> {
     /// The value, if it is one the setting always takes.
     pub(super) fn if_allowed(self, allowed: impl FnOnce(&T) -> bool) -> Result<T, BuildError> {
-        if allowed(&self.value) {
-            Ok(self.value)
-        } else {
-            Err(self.setting.refuse(self.given, self.setting.expected))
-        }
+        if allowed(&self.value) { Ok(self.value) } else { Err(self.setting.refuse(self.given, self.setting.expected)) }
     }
 }
 
@@ -92,11 +79,7 @@ impl Found<usize> {
         range: impl RangeBounds<usize>,
         expected: impl FnOnce() -> String,
     ) -> Result<usize, BuildError> {
-        if range.contains(&self.value) {
-            Ok(self.value)
-        } else {
-            Err(self.setting.refuse(self.given, expected()))
-        }
+        if range.contains(&self.value) { Ok(self.value) } else { Err(self.setting.refuse(self.given, expected())) }
     }
 }
 
