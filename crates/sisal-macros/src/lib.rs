@@ -1,7 +1,7 @@
 //! The attribute macros of the sisal fiber runtime: `#[sisal::main]` and `#[sisal::test]`.
 //!
 //! Use them through the `sisal` crate, which re-exports both. This file owns what is written out;
-//! [`parse`] owns what is understood and what is refused. The crate has no dependencies: the two
+//! `parse.rs` owns what is understood and what is refused. The crate has no dependencies: the two
 //! macros read one function signature and one list of options, and every program that uses sisal
 //! compiles them.
 //!
@@ -173,22 +173,15 @@ fn write(
 }
 
 /// `#[test]` beside `#[sisal::test]` would run the function twice.
-fn refuse_second_test_attribute(
-    function: &Function,
-    tokens: &[TokenTree],
-) -> Result<(), Complaint> {
+fn refuse_second_test_attribute(function: &Function, tokens: &[TokenTree]) -> Result<(), Complaint> {
     for &at in &function.attributes {
         let TokenTree::Group(group) = &tokens[at] else {
             continue;
         };
         let mut words = group.stream().into_iter();
-        let is_test =
-            matches!(words.next(), Some(TokenTree::Ident(word)) if word.to_string() == "test");
+        let is_test = matches!(words.next(), Some(TokenTree::Ident(word)) if word.to_string() == "test");
         if is_test && words.next().is_none() {
-            return Err(Complaint::at(
-                at,
-                "`#[sisal::test]` already makes this a test: remove `#[test]`",
-            ));
+            return Err(Complaint::at(at, "`#[sisal::test]` already makes this a test: remove `#[test]`"));
         }
     }
     Ok(())
@@ -202,10 +195,7 @@ fn refuse(complaint: &Complaint, tokens: &[TokenTree], name: Option<usize>) -> T
         None => Span::call_site(),
     };
     let mut output = TokenStream::new();
-    code(
-        &mut output,
-        &format!("::core::compile_error!{{ {:?} }}", complaint.message),
-    );
+    code(&mut output, &format!("::core::compile_error!{{ {:?} }}", complaint.message));
     let mut output = respan(output, span);
     output.extend(stub(tokens, name));
     output
@@ -216,10 +206,7 @@ fn stub(tokens: &[TokenTree], name: Option<usize>) -> TokenStream {
     let mut output = TokenStream::new();
     if let Some(TokenTree::Ident(name)) = name.and_then(|at| tokens.get(at)) {
         code(&mut output, "#[allow(dead_code)] fn");
-        output.extend([TokenTree::from(Ident::new(
-            &name.to_string(),
-            Span::call_site(),
-        ))]);
+        output.extend([TokenTree::from(Ident::new(&name.to_string(), Span::call_site()))]);
         code(&mut output, "() {}");
     }
     output
@@ -255,12 +242,8 @@ fn copy<'a>(output: &mut TokenStream, tokens: impl IntoIterator<Item = &'a Token
 fn copy_expression(output: &mut TokenStream, tokens: &[TokenTree]) {
     for token in tokens {
         match token {
-            TokenTree::Group(substituted)
-                if substituted.delimiter() == Delimiter::None && tokens.len() > 1 =>
-            {
-                group(output, Delimiter::Parenthesis, |inside| {
-                    inside.extend(substituted.stream())
-                });
+            TokenTree::Group(substituted) if substituted.delimiter() == Delimiter::None && tokens.len() > 1 => {
+                group(output, Delimiter::Parenthesis, |inside| inside.extend(substituted.stream()));
             }
             token => copy(output, [token]),
         }

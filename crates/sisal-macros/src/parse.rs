@@ -67,10 +67,7 @@ pub(crate) struct Complaint {
 
 impl Complaint {
     pub(crate) fn at(at: usize, message: impl Into<String>) -> Complaint {
-        Complaint {
-            at: Some(at),
-            message: message.into(),
-        }
+        Complaint { at: Some(at), message: message.into() }
     }
 }
 
@@ -95,10 +92,7 @@ pub(crate) fn function(tokens: &[Kind]) -> Result<Function, Complaint> {
     match tokens.get(arguments) {
         Some(Kind::Parentheses { empty: true }) => {}
         Some(Kind::Parentheses { empty: false }) => {
-            return Err(Complaint::at(
-                arguments,
-                "the runtime calls this function with nothing: remove its arguments",
-            ));
+            return Err(Complaint::at(arguments, "the runtime calls this function with nothing: remove its arguments"));
         }
         Some(Kind::Mark('<')) => {
             return Err(Complaint::at(
@@ -118,12 +112,7 @@ pub(crate) fn function(tokens: &[Kind]) -> Result<Function, Complaint> {
             "the runtime can't choose types for this function: remove the `where` clause",
         ));
     }
-    Ok(Function {
-        attributes,
-        signature,
-        name,
-        body,
-    })
+    Ok(Function { attributes, signature, name, body })
 }
 
 /// The name of whatever function this is, for one that was refused.
@@ -139,20 +128,14 @@ pub(crate) fn options(tokens: &[Kind]) -> Result<Options, Complaint> {
     let mut at = 0;
     while at < tokens.len() {
         let word = option_name(tokens, at)?;
-        if found
-            .iter()
-            .any(|earlier| tokens[earlier.name].is_word(word))
-        {
+        if found.iter().any(|earlier| tokens[earlier.name].is_word(word)) {
             return Err(Complaint::at(at, format!("`{word}` is given twice")));
         }
         if tokens.get(at + 1) != Some(&Kind::Mark('=')) {
             return Err(Complaint::at(at, format!("expected `{word} = value`")));
         }
         let start = at + 2;
-        let length = tokens[start..]
-            .iter()
-            .position(|token| *token == Kind::Mark(','))
-            .unwrap_or(tokens.len() - start);
+        let length = tokens[start..].iter().position(|token| *token == Kind::Mark(',')).unwrap_or(tokens.len() - start);
         if length == 0 {
             return Err(Complaint::at(at + 1, format!("expected `{word} = value`")));
         }
@@ -169,14 +152,8 @@ fn option_name(tokens: &[Kind], at: usize) -> Result<&str, Complaint> {
     let allowed = || OPTIONS.map(|option| format!("`{option}`")).join(", ");
     match &tokens[at] {
         Kind::Word(word) if OPTIONS.contains(&word.as_str()) => Ok(word),
-        Kind::Word(word) => Err(Complaint::at(
-            at,
-            format!("unknown option `{word}`: there are {}", allowed()),
-        )),
-        _ => Err(Complaint::at(
-            at,
-            format!("expected an option: one of {}", allowed()),
-        )),
+        Kind::Word(word) => Err(Complaint::at(at, format!("unknown option `{word}`: there are {}", allowed()))),
+        _ => Err(Complaint::at(at, format!("expected an option: one of {}", allowed()))),
     }
 }
 
@@ -210,23 +187,16 @@ fn refuse_qualifiers(tokens: &[Kind], at: usize) -> Result<(), Complaint> {
         return Ok(());
     }
     match word.as_str() {
-        "async" => Err(Complaint::at(
-            at,
-            "sisal functions are plain functions: remove `async`",
-        )),
-        "const" | "unsafe" | "extern" | "safe" => Err(Complaint::at(
-            at,
-            format!("sisal functions are plain functions: remove `{word}`"),
-        )),
+        "async" => Err(Complaint::at(at, "sisal functions are plain functions: remove `async`")),
+        "const" | "unsafe" | "extern" | "safe" => {
+            Err(Complaint::at(at, format!("sisal functions are plain functions: remove `{word}`")))
+        }
         _ => Ok(()),
     }
 }
 
 fn expected_function(tokens: &[Kind], at: usize) -> Complaint {
-    Complaint {
-        at: (at < tokens.len()).then_some(at),
-        message: "expected a function: `fn name() { .. }`".to_owned(),
-    }
+    Complaint { at: (at < tokens.len()).then_some(at), message: "expected a function: `fn name() { .. }`".to_owned() }
 }
 
 #[cfg(test)]
@@ -243,9 +213,7 @@ mod tests {
                 "[]" => Kind::Brackets,
                 "$" => Kind::Invisible,
                 word if word.starts_with(char::is_alphabetic) => Kind::Word(word.to_owned()),
-                literal if literal.starts_with(|c: char| c.is_ascii_digit() || c == '"') => {
-                    Kind::Literal
-                }
+                literal if literal.starts_with(|c: char| c.is_ascii_digit() || c == '"') => Kind::Literal,
                 mark => Kind::Mark(mark.chars().next().unwrap()),
             })
             .collect()
@@ -263,12 +231,7 @@ mod tests {
             ("fn main () - > A < {} > {}", (vec![], 0, 1, 9)),
         ];
         for (line, (attributes, signature, name, body)) in cases {
-            let expected = Function {
-                attributes,
-                signature,
-                name,
-                body,
-            };
+            let expected = Function { attributes, signature, name, body };
             assert_eq!(function(&tokens(line)), Ok(expected), "{line}");
         }
     }
@@ -277,26 +240,14 @@ mod tests {
     fn what_is_no_plain_function_is_refused_where_it_goes_wrong() {
         let cases = [
             ("async fn main () {}", Some(0), "remove `async`"),
-            (
-                "# [] pub async fn main () {}",
-                Some(3),
-                "plain functions: remove `async`",
-            ),
+            ("# [] pub async fn main () {}", Some(3), "plain functions: remove `async`"),
             ("unsafe fn main () {}", Some(0), "remove `unsafe`"),
             ("const fn main () {}", Some(0), "remove `const`"),
             ("extern \"C\" fn main () {}", Some(0), "remove `extern`"),
             ("fn main (..) {}", Some(2), "remove its arguments"),
             ("fn main < T > () {}", Some(2), "remove its generics"),
-            (
-                "fn main () where u8 : Copy {}",
-                Some(3),
-                "remove the `where` clause",
-            ),
-            (
-                "fn main () - > u8 where u8 : Copy {}",
-                Some(6),
-                "remove the `where` clause",
-            ),
+            ("fn main () where u8 : Copy {}", Some(3), "remove the `where` clause"),
+            ("fn main () - > u8 where u8 : Copy {}", Some(6), "remove the `where` clause"),
             ("fn main () ;", Some(3), "a function with a body"),
             ("fn main ()", Some(2), "a function with a body"),
             ("fn main", None, "expected a function"),
@@ -325,20 +276,11 @@ mod tests {
             ("", vec![]),
             ("workers = 4", vec![(0, 2..3)]),
             ("workers = 4 ,", vec![(0, 2..3)]),
-            (
-                "stack_size = 64 * 1024 , name = \"x\"",
-                vec![(0, 2..5), (6, 8..9)],
-            ),
-            (
-                "max_fibers = limit (..) , max_workers = $",
-                vec![(0, 2..4), (5, 7..8)],
-            ),
+            ("stack_size = 64 * 1024 , name = \"x\"", vec![(0, 2..5), (6, 8..9)]),
+            ("max_fibers = limit (..) , max_workers = $", vec![(0, 2..4), (5, 7..8)]),
         ];
         for (line, expected) in cases {
-            let expected: Options = expected
-                .into_iter()
-                .map(|(name, value)| Setting { name, value })
-                .collect();
+            let expected: Options = expected.into_iter().map(|(name, value)| Setting { name, value }).collect();
             assert_eq!(options(&tokens(line)), Ok(expected), "{line}");
         }
     }
@@ -346,11 +288,7 @@ mod tests {
     #[test]
     fn options_that_make_no_sense_are_refused_where_they_stand() {
         let cases = [
-            (
-                "threads = 4",
-                0,
-                "unknown option `threads`: there are `workers`",
-            ),
+            ("threads = 4", 0, "unknown option `threads`: there are `workers`"),
             ("workers = 4 , workers = 5", 4, "`workers` is given twice"),
             ("workers", 0, "expected `workers = value`"),
             ("workers (..)", 0, "expected `workers = value`"),

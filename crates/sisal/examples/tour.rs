@@ -32,10 +32,7 @@ fn main() -> Outcome {
     })?;
     in_the_background()?;
     what_is_left_over()?;
-    println!(
-        "\nThat was sisal, in {:.1} s.",
-        start.elapsed().as_secs_f64()
-    );
+    println!("\nThat was sisal, in {:.1} s.", start.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -76,10 +73,7 @@ fn parents_and_children() -> Outcome {
     }
     let took = start.elapsed();
     line("the sum over all families", grouped(sum));
-    line(
-        "for each of 101,000 fibers",
-        nanoseconds(took, PARENTS * (CHILDREN + 1)),
-    );
+    line("for each of 101,000 fibers", nanoseconds(took, PARENTS * (CHILDREN + 1)));
     Ok(())
 }
 
@@ -106,20 +100,14 @@ fn many_asleep() -> Outcome {
     let took = start.elapsed();
     let memory = resident()?.saturating_sub(before) / FIBERS as u64;
     line("until the last one slept", seconds(took));
-    line(
-        "memory for each sleeper",
-        format!("{} bytes", grouped(memory)),
-    );
+    line("memory for each sleeper", format!("{} bytes", grouped(memory)));
 
     let mut lateness = Vec::with_capacity(FIBERS);
     for sleeper in sisal::join_all(sleepers) {
         lateness.push(sleeper??);
     }
     lateness.sort();
-    line(
-        "half of them were awake within",
-        milliseconds(lateness[FIBERS / 2]),
-    );
+    line("half of them were awake within", milliseconds(lateness[FIBERS / 2]));
     line("and the last within", milliseconds(lateness[FIBERS - 1]));
     Ok(())
 }
@@ -152,8 +140,8 @@ fn a_panic_with_a_name() -> Outcome {
     let result = shepherd.spawn(|| panic!("the flock is gone")).join();
     panic::set_hook(hook);
     match result {
-        Ok(()) => println!("   it came back, which can't be"),
-        Err(error) => println!("   {error}"),
+        Ok(()) => println!("    it came back, which can't be"),
+        Err(error) => println!("    {error}"),
     }
     Ok(())
 }
@@ -168,23 +156,16 @@ fn the_first_of_several() -> Outcome {
         })
     };
     let start = Instant::now();
-    let servers = vec![
-        ask("north", 5, false),
-        ask("east", 40, true),
-        ask("south", 20, true),
-    ];
+    let servers = vec![ask("north", 5, false), ask("east", 40, true), ask("south", 20, true)];
     match sisal::race(servers) {
         Ok(server) => line("first to succeed", server),
         Err(_) => line("first to succeed", "nobody"),
     }
     line("it took", milliseconds(start.elapsed()));
 
-    let servers = vec![ask("north", 15, true), ask("east", 5, false)];
-    let (index, _, rest) = sisal::join_any(servers)?;
-    line(
-        "first to end",
-        format!("number {index}, with {} still at work", rest.len()),
-    );
+    let mut servers = vec![ask("north", 15, true), ask("east", 5, false)];
+    let (index, _) = sisal::join_any(&mut servers).ok_or("nobody to wait for")?;
+    line("first to end", format!("number {index}, with {} still at work", servers.len()));
     Ok(())
 }
 
@@ -208,10 +189,7 @@ fn what_is_not_send() -> Outcome {
     for writer in writers {
         writer.join()?;
     }
-    line(
-        "three writers, one Rc<RefCell<Vec>>",
-        log.borrow().join(" "),
-    );
+    line("three writers, one Rc<RefCell<Vec>>", log.borrow().join(" "));
     Ok(())
 }
 
@@ -233,10 +211,7 @@ fn values_of_ones_own() -> Outcome {
     };
     let (three, five) = (count(3), count(5));
     let (three, five) = (three.join()?, five.join()?);
-    line(
-        "two that counted, and this one",
-        format!("{three}, {five}, {}", DEPTH.with(Cell::get)),
-    );
+    line("two that counted, and this one", format!("{three}, {five}, {}", DEPTH.with(Cell::get)));
     Ok(())
 }
 
@@ -247,11 +222,7 @@ fn deep_recursion() -> Outcome {
     /// A frame that can't be optimised away.
     fn down(depth: u32) -> u32 {
         let frame = black_box([depth; 16]);
-        if depth == 0 {
-            0
-        } else {
-            1 + down(depth - 1).min(frame[0])
-        }
+        if depth == 0 { 0 } else { 1 + down(depth - 1).min(frame[0]) }
     }
     let start = Instant::now();
     let reached = sisal::stack::grow(256 << 20, || down(LEVELS));
@@ -278,18 +249,16 @@ fn in_the_background() -> Outcome {
     line("frames this thread drew meanwhile", frames);
     let other = runtime.handle().clone();
     let sum = thread::spawn(move || other.spawn(|| (1..=100u32).sum::<u32>()).join());
-    line(
-        "spawned from another thread",
-        sum.join().expect("it doesn't panic")?,
-    );
+    line("spawned from another thread", sum.join().expect("it doesn't panic")?);
     let report = runtime.shutdown(Duration::from_secs(1));
-    println!("   shutdown says: {report}");
+    println!("    shutdown says: {report}");
     Ok(())
 }
 
 /// When the main fiber returns, what hasn't started doesn't start, what sleeps is woken, and the
 /// rest is waited for. What will not end is named.
 fn what_is_left_over() -> Outcome {
+    static STARTED: AtomicBool = AtomicBool::new(false);
     static STOP: AtomicBool = AtomicBool::new(false);
     section(11, "What is left over at the end");
     let (fresh, asleep) = sisal::Runtime::builder().workers(1).run(|| {
@@ -309,12 +278,16 @@ fn what_is_left_over() -> Outcome {
     let runtime = sisal::Runtime::builder().workers(1).build()?;
     let stubborn = runtime.handle().builder().name("stubborn");
     drop(stubborn.spawn(|| {
+        STARTED.store(true, Ordering::Relaxed);
         while !STOP.load(Ordering::Relaxed) {
             sisal::yield_now();
         }
     }));
+    while !STARTED.load(Ordering::Relaxed) {
+        sisal::yield_now();
+    }
     let report = runtime.shutdown(Duration::from_millis(100));
-    println!("   one that will not end: {report}");
+    println!("    one that will not end: {report}");
     STOP.store(true, Ordering::Relaxed);
     Ok(())
 }
@@ -362,8 +335,5 @@ fn resident() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let kibibytes = line.and_then(|line| line.split_whitespace().nth(1));
-    Ok(kibibytes
-        .ok_or("no VmRSS in /proc/self/status")?
-        .parse::<u64>()?
-        * 1024)
+    Ok(kibibytes.ok_or("no VmRSS in /proc/self/status")?.parse::<u64>()? * 1024)
 }

@@ -18,6 +18,8 @@ const LAYERS: &[&[&str]] = &[
     &["sched"],
     &["park"],
     &["time"],
+    &["join"],
+    &["spawn"],
     &["sync"],
     &["chan"],
     &["select"],
@@ -81,36 +83,19 @@ fn collect(src: &Path, folder: &Path, files: &mut Vec<PathBuf>) {
 /// What is wrong in one place.
 #[derive(Debug, PartialEq)]
 enum Complaint {
-    Unlisted {
-        file: PathBuf,
-        module: String,
-    },
-    Upward {
-        file: PathBuf,
-        line: usize,
-        user: String,
-        used: String,
-    },
+    Unlisted { file: PathBuf, module: String },
+    Upward { file: PathBuf, line: usize, user: String, used: String },
 }
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Complaint::Unlisted { file, module } => write!(
-                f,
-                "src/{}: module `{module}` has no place in the order: add it to the list",
-                file.display()
-            ),
-            Complaint::Upward {
-                file,
-                line,
-                user,
-                used,
-            } => write!(
-                f,
-                "src/{}:{line}: `{user}` uses `{used}`, which comes after it",
-                file.display()
-            ),
+            Complaint::Unlisted { file, module } => {
+                write!(f, "src/{}: module `{module}` has no place in the order: add it to the list", file.display())
+            }
+            Complaint::Upward { file, line, user, used } => {
+                write!(f, "src/{}:{line}: `{user}` uses `{used}`, which comes after it", file.display())
+            }
         }
     }
 }
@@ -123,10 +108,7 @@ fn check(file: &Path, source: &str) -> Vec<Complaint> {
     }
     let user = path.first().map_or("lib", String::as_str);
     let Some(layer) = layer_of(user) else {
-        return vec![Complaint::Unlisted {
-            file: file.to_owned(),
-            module: user.to_owned(),
-        }];
+        return vec![Complaint::Unlisted { file: file.to_owned(), module: user.to_owned() }];
     };
     let upward = |used: &Use| {
         let reached = layer_of(&used.module).expect("only listed modules are found");
@@ -151,10 +133,7 @@ fn layer_of(module: &str) -> Option<usize> {
 /// `sched/worker.rs` is `sched::worker`, `sched/mod.rs` is `sched`, `lib.rs` is the root.
 fn module_path(file: &Path) -> Vec<String> {
     let without_extension = file.with_extension("");
-    let mut path: Vec<String> = without_extension
-        .iter()
-        .map(|part| part.to_string_lossy().into_owned())
-        .collect();
+    let mut path: Vec<String> = without_extension.iter().map(|part| part.to_string_lossy().into_owned()).collect();
     if path.last().is_some_and(|last| last == "mod") || path == ["lib"] {
         path.pop();
     }
@@ -236,11 +215,7 @@ fn follow(tokens: &[Token<'_>], mut at: usize, mut here: Vec<String>, found: &mu
         }
         if !text_is(tokens, at + 1, "::") {
             // The module itself: `crate as root`, `{self, ..}`.
-            note(
-                token.line,
-                here.first().map_or("lib", String::as_str),
-                found,
-            );
+            note(token.line, here.first().map_or("lib", String::as_str), found);
             return;
         }
         at += 2;
@@ -249,15 +224,8 @@ fn follow(tokens: &[Token<'_>], mut at: usize, mut here: Vec<String>, found: &mu
 
 /// A name at the root that is no module is something `lib.rs` re-exports.
 fn note(line: usize, name: &str, found: &mut BTreeSet<Use>) {
-    let module = if layer_of(name).is_some() {
-        name
-    } else {
-        "lib"
-    };
-    found.insert(Use {
-        line,
-        module: module.to_owned(),
-    });
+    let module = if layer_of(name).is_some() { name } else { "lib" };
+    found.insert(Use { line, module: module.to_owned() });
 }
 
 fn text_is(tokens: &[Token<'_>], at: usize, text: &str) -> bool {
@@ -304,10 +272,7 @@ fn tokens(source: &str) -> Vec<Token<'_>> {
                 first.len_utf8()
             };
             let (token, after) = rest.split_at(length);
-            found.push(Token {
-                text: token,
-                line: index + 1,
-            });
+            found.push(Token { text: token, line: index + 1 });
             rest = after.trim_start();
         }
     }
@@ -359,9 +324,7 @@ fn literal_or_comment(rest: &str, in_word: bool) -> Option<usize> {
     if in_word {
         return None;
     }
-    let prefix = ["br", "cr", "r"]
-        .into_iter()
-        .find(|prefix| rest.starts_with(prefix))?;
+    let prefix = ["br", "cr", "r"].into_iter().find(|prefix| rest.starts_with(prefix))?;
     raw_string(&rest[prefix.len()..]).map(|length| prefix.len() + length)
 }
 
@@ -436,97 +399,37 @@ mod checker {
     fn upward_uses_are_found() {
         let cases: &[(&str, &str, &[&str])] = &[
             ("prim/id.rs", "use crate::queue::Ring;", &["1 queue"]),
-            (
-                "prim/mod.rs",
-                "\n\nuse crate::sync::{Mutex, Once};",
-                &["3 sync"],
-            ),
-            (
-                "queue/ring.rs",
-                "fn f() { crate::inspect::dump() }",
-                &["1 inspect"],
-            ),
-            (
-                "queue/ring.rs",
-                "pub(in crate::sched) fn f() {}",
-                &["1 sched"],
-            ),
+            ("prim/mod.rs", "\n\nuse crate::sync::{Mutex, Once};", &["3 sync"]),
+            ("queue/ring.rs", "fn f() { crate::inspect::dump() }", &["1 inspect"]),
+            ("queue/ring.rs", "pub(in crate::sched) fn f() {}", &["1 sched"]),
             // Groups, nested, over several lines.
-            (
-                "fiber/mod.rs",
-                "use crate::{prim::id,\n sched, time::{sleep, Sleep}};",
-                &["2 sched", "2 time"],
-            ),
-            (
-                "fiber/mod.rs",
-                "use crate::{\n  self as root,\n};",
-                &["2 lib"],
-            ),
+            ("fiber/mod.rs", "use crate::{prim::id,\n sched, time::{sleep, Sleep}};", &["2 sched", "2 time"]),
+            ("fiber/mod.rs", "use crate::{\n  self as root,\n};", &["2 lib"]),
             // Climbing.
             ("prim/id.rs", "use super::super::park::park;", &["1 park"]),
-            (
-                "prim/id.rs",
-                "use super::super::{queue, time as t};",
-                &["1 queue", "1 time"],
-            ),
+            ("prim/id.rs", "use super::super::{queue, time as t};", &["1 queue", "1 time"]),
             ("prim/id.rs", "use super::{super::queue};", &["1 queue"]),
             ("prim/id.rs", "use self::super::super::queue;", &["1 queue"]),
             ("prim/mod.rs", "use super::queue::Ring;", &["1 queue"]),
             ("prim/mod.rs", "use super::*;", &["1 lib"]),
             // Modules inside a file are one step deeper.
-            (
-                "prim/mod.rs",
-                "mod tests { use super::super::chan; }",
-                &["1 chan"],
-            ),
-            (
-                "prim/mod.rs",
-                "mod a { fn f() {} } use super::chan;",
-                &["1 chan"],
-            ),
+            ("prim/mod.rs", "mod tests { use super::super::chan; }", &["1 chan"]),
+            ("prim/mod.rs", "mod a { fn f() {} } use super::chan;", &["1 chan"]),
             // The facade is above everything else.
-            ("sim/mod.rs", "use crate::spawn;", &["1 lib"]),
+            ("sim/mod.rs", "use crate::run;", &["1 lib"]),
             ("sim/mod.rs", "crate::runtime::stop();", &["1 runtime"]),
             ("sim/mod.rs", "use crate as sisal;", &["1 lib"]),
             ("sim/mod.rs", "use crate::*;", &["1 lib"]),
-            (
-                "settings/mod.rs",
-                "fn f() -> crate::JoinHandle<()> {}",
-                &["1 lib"],
-            ),
+            ("settings/mod.rs", "fn f() -> crate::JoinHandle<()> {}", &["1 lib"]),
             // Macros are code too.
-            (
-                "prim/mod.rs",
-                "macro_rules! m { () => { $crate::sched::go() } }",
-                &["1 sched"],
-            ),
+            ("prim/mod.rs", "macro_rules! m { () => { $crate::sched::go() } }", &["1 sched"]),
             // What hides neither in nor behind literals and comments.
-            (
-                "prim/mod.rs",
-                "let c = '\"'; crate::chan::f(); let d = '\"';",
-                &["1 chan"],
-            ),
-            (
-                "prim/mod.rs",
-                "let s = \"\\\"\"; crate::chan::f();",
-                &["1 chan"],
-            ),
-            (
-                "prim/mod.rs",
-                "let s = r#\"\"\"#; crate::chan::f();",
-                &["1 chan"],
-            ),
+            ("prim/mod.rs", "let c = '\"'; crate::chan::f(); let d = '\"';", &["1 chan"]),
+            ("prim/mod.rs", "let s = \"\\\"\"; crate::chan::f();", &["1 chan"]),
+            ("prim/mod.rs", "let s = r#\"\"\"#; crate::chan::f();", &["1 chan"]),
             ("prim/mod.rs", "/* /* */ */ crate::chan::f();", &["1 chan"]),
-            (
-                "prim/mod.rs",
-                "fn f<'a>(x: &'a u8) { crate::chan::f('b') }",
-                &["1 chan"],
-            ),
-            (
-                "prim/mod.rs",
-                "let s = \"a\nb\";\ncrate::chan::f();",
-                &["3 chan"],
-            ),
+            ("prim/mod.rs", "fn f<'a>(x: &'a u8) { crate::chan::f('b') }", &["1 chan"]),
+            ("prim/mod.rs", "let s = \"a\nb\";\ncrate::chan::f();", &["3 chan"]),
         ];
         for (file, source, expected) in cases {
             assert_eq!(upward(file, source), *expected, "{file}: {source}");
@@ -537,44 +440,20 @@ mod checker {
     fn what_the_order_allows_is_let_pass() {
         let cases = [
             ("queue/ring.rs", "use crate::prim::atomic::AtomicU64;"),
-            (
-                "queue/ring.rs",
-                "use crate::queue::link::Link; use super::list::List;",
-            ),
+            ("queue/ring.rs", "use crate::queue::link::Link; use super::list::List;"),
             ("sched/worker/mod.rs", "use super::super::fiber::Fiber;"),
-            (
-                "prim/id.rs",
-                "mod tests { use super::*; use super::super::reason; }",
-            ),
+            ("prim/id.rs", "mod tests { use super::*; use super::super::reason; }"),
             ("prim/id.rs", "pub(crate) struct Id; pub(super) fn f() {}"),
-            (
-                "prim/id.rs",
-                "// crate::sched::go()\n/* use crate::sched; */",
-            ),
-            (
-                "prim/id.rs",
-                "//! [`crate::spawn`]\nlet s = \"crate::sched\";",
-            ),
-            (
-                "prim/id.rs",
-                "let s = r##\"crate::sched \"# \"##; let b = b\"crate::chan\";",
-            ),
+            ("prim/id.rs", "// crate::sched::go()\n/* use crate::sched; */"),
+            ("prim/id.rs", "//! [`crate::spawn`]\nlet s = \"crate::sched\";"),
+            ("prim/id.rs", "let s = r##\"crate::sched \"# \"##; let b = b\"crate::chan\";"),
             ("sync/mod.rs", "crate::fiber_local!(static A: u8 = 0);"),
-            (
-                "lib.rs",
-                "pub use crate::chan::channel; use self::runtime::Runtime;",
-            ),
-            (
-                "runtime.rs",
-                "use crate::builder::RuntimeBuilder; use crate::spawn;",
-            ),
+            ("lib.rs", "pub use crate::chan::channel; use self::runtime::Runtime;"),
+            ("runtime.rs", "use crate::builder::RuntimeBuilder; use crate::run;"),
             ("builder.rs", "use crate::runtime::Runtime; use super::sim;"),
             ("prim/tests.rs", "use crate::chan;"),
             ("prim/tests/order.rs", "use crate::chan;"),
-            (
-                "prim/id.rs",
-                "let a_crate = mycrate::sched::go(); other::sched::go();",
-            ),
+            ("prim/id.rs", "let a_crate = mycrate::sched::go(); other::sched::go();"),
         ];
         for (file, source) in cases {
             assert_eq!(upward(file, source), [""; 0], "{file}: {source}");

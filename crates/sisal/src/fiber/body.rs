@@ -130,22 +130,24 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
 /// Makes a fiber of a closure: one allocation.
 #[inline]
 pub(crate) fn allocate<F: FnOnce() -> T, T>(birth: Birth, closure: F) -> FiberRef {
-    let header = Header::new(birth, State::fresh(), const { &Task::<F, T>::VTABLE });
-    place(Task { header, body: UnsafeCell::new(Body::<F, T> { closure: ManuallyDrop::new(closure) }) })
+    // Allocated first, so that the parts are written where they stay.
+    let block = pool::allocate::<Task<F, T>>();
+    // SAFETY: the block is free and made for this type. It is freed by `free` only, when the fiber's end and its handle are past.
+    unsafe {
+        (&raw mut (*block.as_ptr()).header).write(Header::new(birth, State::fresh(), const { &Task::<F, T>::VTABLE }));
+        (&raw mut (*block.as_ptr()).body).write(UnsafeCell::new(Body { closure: ManuallyDrop::new(closure) }));
+        FiberRef::new(block.cast())
+    }
 }
 
 /// Makes the control block of a fiber that runs already and whose outcome is not kept here: the main fiber of `run`.
 pub(crate) fn allocate_running(birth: Birth) -> FiberRef {
-    let header = Header::new(birth, State::running(), const { &Task::<fn(), ()>::VTABLE });
-    place(Task { header, body: UnsafeCell::new(Body::<fn(), ()> { outcome: ManuallyDrop::new(Outcome::Returned(())) }) })
-}
-
-#[inline]
-fn place<F, T>(task: Task<F, T>) -> FiberRef {
-    let block = pool::allocate::<Task<F, T>>();
-    // SAFETY: the block is free and made for this type. It is freed by `free` only, when the fiber's end and its handle are past.
+    type Main = Task<fn(), ()>;
+    let block = pool::allocate::<Main>();
+    let header = Header::new(birth, State::running(), const { &Main::VTABLE });
+    // SAFETY: as in `allocate`.
     unsafe {
-        block.write(task);
+        block.write(Task { header, body: UnsafeCell::new(Body { outcome: ManuallyDrop::new(Outcome::Returned(())) }) });
         FiberRef::new(block.cast())
     }
 }

@@ -128,7 +128,7 @@ pub(crate) struct Birth {
 }
 
 impl Header {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(birth: Birth, state: State, vtable: &'static VTable) -> Header {
         Header {
             context: Cell::new(Suspended::NONE),

@@ -46,14 +46,17 @@ impl Worker {
         phase == Phase::Ended || (phase == Phase::Stopping && !self.swept.get()) || self.owes_roll_call() || self.may_leave()
     }
 
-    /// Does what was said to all workers: ends waits when the runtime stops, and answers who is there.
-    pub(super) fn heed_calls(&self) {
-        if self.shared.phase() != Phase::Running && !self.swept.replace(true) {
-            self.cancel_waits();
-        }
+    /// Does what was said to all workers: ends waits when the runtime stops, and answers who is there. True if fibers may have
+    /// become ready by it.
+    pub(super) fn heed_calls(&self) -> bool {
         if self.owes_roll_call() {
             self.answer_roll_call();
         }
+        let sweeps = self.shared.phase() != Phase::Running && !self.swept.replace(true);
+        if sweeps {
+            self.cancel_waits();
+        }
+        sweeps
     }
 
     fn cancel_waits(&self) {

@@ -192,8 +192,7 @@ impl Worker {
             if let Some(fiber) = self.own_fresh() {
                 return Next::Fresh(fiber);
             }
-            self.heed_calls();
-            if self.fire_timers(self.read_clock()) {
+            if self.heed_calls() || self.fire_timers(self.read_clock()) {
                 continue;
             }
             if let Some(fiber) = self.search() {
@@ -350,11 +349,10 @@ impl Worker {
     /// For a worker that has no stack for a loop: the next ready fiber, or none after a sleep: then there may be a stack.
     pub(super) fn wait_for_ready_or_stack(&self) -> Option<FiberRef> {
         self.begin_turn();
-        self.heed_calls();
         if let Some(fiber) = self.pop_ready() {
             return Some(fiber);
         }
-        if self.fire_timers(self.read_clock()) {
+        if self.heed_calls() || self.fire_timers(self.read_clock()) {
             return self.pop_ready();
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
