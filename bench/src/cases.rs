@@ -84,12 +84,7 @@ impl Case {
     }
 
     /// What most cases are: a time, the smaller the better, in `unit` of wall and of CPU alike.
-    const fn new(
-        name: &'static str,
-        about: &'static str,
-        unit: &'static str,
-        [full, quick]: [Work; 2],
-    ) -> Self {
+    const fn new(name: &'static str, about: &'static str, unit: &'static str, [full, quick]: [Work; 2]) -> Self {
         Self {
             name,
             about,
@@ -115,48 +110,27 @@ const STACKLESS: &[&str] = &["tokio", "smol"];
 const LATENESS: &[(&str, &str)] = &[("p50", "late p50 ms"), ("p99", "late p99 ms")];
 
 const fn spawn(tasks: usize, batch: usize) -> Work {
-    Work::Spawn(Batches {
-        tasks,
-        batch,
-        workers: WORKERS,
-    })
+    Work::Spawn(Batches { tasks, batch, workers: WORKERS })
 }
 
 const fn yields(fibers: usize, yields: usize, workers: usize) -> Work {
-    Work::Yields(Yields {
-        fibers,
-        yields,
-        workers,
-    })
+    Work::Yields(Yields { fibers, yields, workers })
 }
 
 const fn parked(tasks: usize) -> Parked {
-    Parked {
-        tasks,
-        workers: WORKERS,
-    }
+    Parked { tasks, workers: WORKERS }
 }
 
 const fn sleepers(tasks: usize) -> Work {
-    Work::Sleepers(Sleepers {
-        tasks,
-        workers: WORKERS,
-    })
+    Work::Sleepers(Sleepers { tasks, workers: WORKERS })
 }
 
 const fn wake_idle(count: usize) -> Work {
-    Work::WakeIdle(Submissions {
-        count,
-        workers: WORKERS,
-    })
+    Work::WakeIdle(Submissions { count, workers: WORKERS })
 }
 
 const fn idle_cpu(parked: usize, seconds: u64) -> Work {
-    Work::IdleCpu(Idle {
-        parked,
-        span: Duration::from_secs(seconds),
-        workers: WORKERS,
-    })
+    Work::IdleCpu(Idle { parked, span: Duration::from_secs(seconds), workers: WORKERS })
 }
 
 /// Every case, in the order `--case all` runs them. The full size, then the quick one.
@@ -200,10 +174,7 @@ pub static CASES: &[Case] = &[
             "parked-memory",
             "resident memory of a parked fiber, 1M of them",
             "B per fiber",
-            [
-                Work::ParkedMemory(parked(1_000_000)),
-                Work::ParkedMemory(parked(100_000)),
-            ],
+            [Work::ParkedMemory(parked(1_000_000)), Work::ParkedMemory(parked(100_000))],
         )
     },
     Case {
@@ -213,10 +184,7 @@ pub static CASES: &[Case] = &[
             "parked-create",
             "2 spawners create 1M fibers that park, until the last has come to its park",
             "ns per fiber",
-            [
-                Work::ParkedCreate(parked(1_000_000)),
-                Work::ParkedCreate(parked(100_000)),
-            ],
+            [Work::ParkedCreate(parked(1_000_000)), Work::ParkedCreate(parked(100_000))],
         )
     },
     Case {
@@ -269,11 +237,7 @@ mod tests {
     #[test]
     fn every_case_is_found_by_its_name() {
         for case in CASES {
-            assert!(
-                std::ptr::eq(Case::find(case.name).unwrap(), case),
-                "{}",
-                case.name
-            );
+            assert!(std::ptr::eq(Case::find(case.name).unwrap(), case), "{}", case.name);
         }
     }
 

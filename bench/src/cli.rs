@@ -46,11 +46,7 @@ const ALL: &str = "all";
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, String> {
     let mut arguments = arguments.into_iter();
-    let mut plan = Plan {
-        cases: Vec::new(),
-        quick: false,
-        json: false,
-    };
+    let mut plan = Plan { cases: Vec::new(), quick: false, json: false };
     let mut child = None;
     while let Some(argument) = arguments.next() {
         let (flag, inline) = match argument.split_once('=') {
@@ -64,47 +60,27 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, Str
             "--json" => plan.json = true,
             "--case" => {
                 let name = inline.or_else(|| arguments.next());
-                add_cases(
-                    &mut plan.cases,
-                    &name.ok_or_else(|| missing("--case", "a name"))?,
-                )?;
+                add_cases(&mut plan.cases, &name.ok_or_else(|| missing("--case", "a name"))?)?;
             }
             "--child" => {
-                let mut next = || {
-                    arguments
-                        .next()
-                        .ok_or_else(|| missing(flag, "a case and a contestant"))
-                };
+                let mut next = || arguments.next().ok_or_else(|| missing(flag, "a case and a contestant"));
                 child = Some((find_case(&next()?)?, find_peer(&next()?)?));
             }
             _ => {
-                return Err(format!(
-                    "unknown argument '{argument}'; known flags: {FLAGS}"
-                ));
+                return Err(format!("unknown argument '{argument}'; known flags: {FLAGS}"));
             }
         }
     }
     match child {
-        Some((case, peer)) => Ok(Command::Child(One {
-            case,
-            peer,
-            quick: plan.quick,
-        })),
-        None if plan.cases.is_empty() => Err(format!(
-            "no case given: --case NAME, {}; --help says more",
-            known_cases()
-        )),
+        Some((case, peer)) => Ok(Command::Child(One { case, peer, quick: plan.quick })),
+        None if plan.cases.is_empty() => Err(format!("no case given: say --case NAME or --help; {}", known_cases())),
         None => Ok(Command::Run(plan)),
     }
 }
 
 /// Adds the case of that name, or all of them, to those not there yet.
 fn add_cases(cases: &mut Vec<&'static Case>, name: &str) -> Result<(), String> {
-    let named: Vec<&'static Case> = if name == ALL {
-        CASES.iter().collect()
-    } else {
-        vec![find_case(name)?]
-    };
+    let named: Vec<&'static Case> = if name == ALL { CASES.iter().collect() } else { vec![find_case(name)?] };
     for case in named {
         if !cases.iter().any(|known| known.name == case.name) {
             cases.push(case);
@@ -120,10 +96,7 @@ fn find_case(name: &str) -> Result<&'static Case, String> {
 fn find_peer(name: &str) -> Result<&'static Peer, String> {
     peers::find(name).ok_or_else(|| {
         let names: Vec<_> = peers::PEERS.iter().map(|peer| peer.name).collect();
-        format!(
-            "unknown contestant '{name}'; known contestants: {}",
-            names.join(", ")
-        )
+        format!("unknown contestant '{name}'; known contestants: {}", names.join(", "))
     })
 }
 
@@ -139,10 +112,7 @@ fn known_cases() -> String {
 /// The cases, a line each.
 pub fn list() -> String {
     let width = CASES.iter().map(|case| case.name.len()).max().unwrap_or(0);
-    CASES
-        .iter()
-        .map(|case| format!("{:width$}  {} [{}]\n", case.name, case.about, case.unit))
-        .collect()
+    CASES.iter().map(|case| format!("{:width$}  {} [{}]\n", case.name, case.about, case.unit)).collect()
 }
 
 /// The text of `--help`.
@@ -220,10 +190,7 @@ mod tests {
     #[test]
     fn all_is_every_case_and_each_is_run_once() {
         assert_eq!(plan("--case all").cases.len(), CASES.len());
-        assert_eq!(
-            names(&plan("--case sleepers --case sleepers")),
-            ["sleepers"]
-        );
+        assert_eq!(names(&plan("--case sleepers --case sleepers")), ["sleepers"]);
         assert_eq!(plan("--case sleepers --case all").cases.len(), CASES.len());
     }
 
@@ -231,31 +198,21 @@ mod tests {
     fn an_unknown_case_is_answered_with_the_known_ones() {
         let error = parsed("--case spwan").unwrap_err();
         assert!(error.contains("'spwan'"), "{error}");
-        assert!(
-            CASES.iter().all(|case| error.contains(case.name)),
-            "{error}"
-        );
+        assert!(CASES.iter().all(|case| error.contains(case.name)), "{error}");
     }
 
     #[test]
     fn an_unknown_flag_is_answered_with_the_known_ones() {
         for line in ["--fast", "--quick=1", "spawn-100"] {
             let error = parsed(line).unwrap_err();
-            assert!(
-                error.contains(line) && error.contains("--quick, --json"),
-                "{error}"
-            );
+            assert!(error.contains(line) && error.contains("--quick, --json"), "{error}");
         }
     }
 
     #[test]
     fn no_case_at_all_is_an_error() {
         assert!(parsed("").unwrap_err().contains("no case given"));
-        assert!(
-            parsed("--quick --case")
-                .unwrap_err()
-                .contains("--case needs a name")
-        );
+        assert!(parsed("--quick --case").unwrap_err().contains("--case needs a name"));
     }
 
     #[test]
@@ -268,18 +225,9 @@ mod tests {
 
     #[test]
     fn a_child_is_one_contestant_in_one_case() {
-        let Ok(Command::Child(one)) = parsed("--child yield-2 tokio --quick") else {
-            panic!()
-        };
-        assert_eq!(
-            (one.case.name, one.peer.name, one.quick),
-            ("yield-2", "tokio", true)
-        );
-        assert!(
-            parsed("--child yield-2 tokoi")
-                .unwrap_err()
-                .contains("tokio")
-        );
+        let Ok(Command::Child(one)) = parsed("--child yield-2 tokio --quick") else { panic!() };
+        assert_eq!((one.case.name, one.peer.name, one.quick), ("yield-2", "tokio", true));
+        assert!(parsed("--child yield-2 tokoi").unwrap_err().contains("tokio"));
         assert!(parsed("--child yield-2").unwrap_err().contains("needs"));
     }
 }

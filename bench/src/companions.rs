@@ -30,11 +30,7 @@ impl Companions {
     /// The companions of the running program.
     pub fn new() -> io::Result<Self> {
         let this = std::env::current_exe()?;
-        Ok(Self {
-            this,
-            go: OnceCell::new(),
-            twin: OnceCell::new(),
-        })
+        Ok(Self { this, go: OnceCell::new(), twin: OnceCell::new() })
     }
 
     /// This program.
@@ -44,18 +40,12 @@ impl Companions {
 
     /// The Go program, or why there is none.
     pub fn go(&self) -> Result<&Path, &str> {
-        as_path(
-            self.go
-                .get_or_init(|| build_go(&self.this.with_file_name(GO_PROGRAM))),
-        )
+        as_path(self.go.get_or_init(|| build_go(&self.this.with_file_name(GO_PROGRAM))))
     }
 
     /// This program with mimalloc, or why there is none.
     pub fn twin(&self) -> Result<&Path, &str> {
-        as_path(
-            self.twin
-                .get_or_init(|| build_twin(&self.this.with_file_name(TWIN))),
-        )
+        as_path(self.twin.get_or_init(|| build_twin(&self.this.with_file_name(TWIN))))
     }
 }
 
@@ -68,15 +58,9 @@ fn build_go(target: &Path) -> Result<PathBuf, String> {
     progress("building the Go program");
     let mut command = Command::new("go");
     // The source may lie in a repository without a commit, which the build must not ask about.
-    command
-        .args(["build", "-buildvcs=false", "-o"])
-        .arg(target)
-        .arg(".")
-        .current_dir(GO_SOURCE);
+    command.args(["build", "-buildvcs=false", "-o"]).arg(target).arg(".").current_dir(GO_SOURCE);
     match command.output() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err("go is not on the PATH".to_owned())
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("go is not on the PATH".to_owned()),
         output => built("go build", target, output),
     }
 }
@@ -87,15 +71,11 @@ fn build_twin(target: &Path) -> Result<PathBuf, String> {
     let Some(cargo) = std::env::var_os("CARGO") else {
         return match target.exists() {
             true => Ok(target.to_owned()),
-            false => Err(format!(
-                "{TWIN} is not beside this program, which cargo did not start"
-            )),
+            false => Err(format!("{TWIN} is not beside this program, which cargo did not start")),
         };
     };
     let profile_directory = target.parent().ok_or("this program has no directory")?;
-    let target_directory = profile_directory
-        .parent()
-        .ok_or("this program has no target")?;
+    let target_directory = profile_directory.parent().ok_or("this program has no target")?;
     let profile = match profile_directory.file_name().and_then(|name| name.to_str()) {
         Some("debug") => "dev",
         Some(name) => name,
@@ -104,14 +84,7 @@ fn build_twin(target: &Path) -> Result<PathBuf, String> {
     progress("building the twin with mimalloc");
     let mut command = Command::new(cargo);
     command
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            env!("CARGO_PKG_NAME"),
-            "--bin",
-            TWIN,
-        ])
+        .args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--bin", TWIN])
         .args(["--profile", profile, "--target-dir"])
         .arg(target_directory)
         .current_dir(env!("CARGO_MANIFEST_DIR"));

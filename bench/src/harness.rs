@@ -27,13 +27,7 @@ struct Contestant {
 
 impl Contestant {
     fn new(name: &'static str, allocator: Allocator, launch: Launch) -> Self {
-        Self {
-            name,
-            allocator,
-            launch,
-            samples: Vec::new(),
-            out: false,
-        }
+        Self { name, allocator, launch, samples: Vec::new(), out: false }
     }
 
     /// Takes one sample, or says on standard error why there is none.
@@ -43,11 +37,7 @@ impl Contestant {
             Err(Failure::Absent(absent)) => absent.reason,
             Err(Failure::Broken(reason)) => format!("failed: {reason}"),
         };
-        eprintln!(
-            "{}: {} is absent: {reason}",
-            case.name,
-            self.allocator.row_name(self.name)
-        );
+        eprintln!("{}: {} is absent: {reason}", case.name, self.allocator.row_name(self.name));
         self.out = true;
     }
 }
@@ -68,22 +58,14 @@ pub fn run(plan: &Plan) -> ExitCode {
     for case in &plan.cases {
         let mut contestants = contestants(case, plan.quick, &companions);
         play(case, &mut contestants, case.rounds(plan.quick));
-        let result = CaseResult {
-            case,
-            quick: plan.quick,
-            rows: rows(&contestants),
-        };
+        let result = CaseResult { case, quick: plan.quick, rows: rows(&contestants) };
         match plan.json {
             true => println!("{}", report::json(&result)),
             false => println!("{}", report::markdown(&result)),
         }
         subject_ran &= result.rows.iter().any(|row| row.contestant == SUBJECT);
     }
-    if subject_ran {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if subject_ran { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Everyone who might run the case: the Rust contestants, Go, and the Rust contestants with mimalloc.
@@ -92,10 +74,7 @@ fn contestants(case: &Case, quick: bool, companions: &Companions) -> Vec<Contest
     match companions.go() {
         Ok(program) => {
             let arguments = case.work(quick).arguments();
-            let launch = Launch {
-                program: program.to_owned(),
-                arguments,
-            };
+            let launch = Launch { program: program.to_owned(), arguments };
             all.push(Contestant::new(GO, Allocator::System, launch));
         }
         Err(reason) => eprintln!("{}: {GO} is absent: {reason}", case.name),
@@ -104,11 +83,7 @@ fn contestants(case: &Case, quick: bool, companions: &Companions) -> Vec<Contest
         match companions.twin() {
             Ok(program) => {
                 let twins = in_rust(program, Allocator::Mimalloc, case, quick);
-                all.extend(
-                    twins
-                        .into_iter()
-                        .filter(|twin| !case.is_reference(twin.name)),
-                );
+                all.extend(twins.into_iter().filter(|twin| !case.is_reference(twin.name)));
             }
             Err(reason) => eprintln!("{}: no rows with mimalloc: {reason}", case.name),
         }
@@ -122,14 +97,7 @@ fn in_rust(program: &Path, allocator: Allocator, case: &Case, quick: bool) -> Ve
         let quick = quick.then_some("--quick");
         let arguments = ["--child", case.name, name].into_iter().chain(quick);
         let arguments = arguments.map(str::to_owned).collect();
-        Contestant::new(
-            name,
-            allocator,
-            Launch {
-                program: program.to_owned(),
-                arguments,
-            },
-        )
+        Contestant::new(name, allocator, Launch { program: program.to_owned(), arguments })
     };
     PEERS.iter().map(|peer| contestant(peer.name)).collect()
 }
@@ -150,9 +118,7 @@ fn play(case: &Case, contestants: &mut [Contestant], rounds: usize) {
 /// The rows of those who played to the end.
 fn rows(contestants: &[Contestant]) -> Vec<Row> {
     let played = contestants.iter().filter(|contestant| !contestant.out);
-    played
-        .map(|one| Row::new(one.name, one.allocator, &one.samples))
-        .collect()
+    played.map(|one| Row::new(one.name, one.allocator, &one.samples)).collect()
 }
 
 #[cfg(all(test, unix))]
@@ -161,10 +127,7 @@ mod tests {
 
     fn scripted(name: &'static str, script: &str) -> Contestant {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
-        let launch = Launch {
-            program: "/bin/sh".into(),
-            arguments,
-        };
+        let launch = Launch { program: "/bin/sh".into(), arguments };
         Contestant::new(name, Allocator::System, launch)
     }
 
@@ -178,14 +141,7 @@ mod tests {
         ];
         play(Case::find("yield-2").unwrap(), &mut contestants, 5);
         let rows = rows(&contestants);
-        assert_eq!(
-            rows.iter().map(|row| row.contestant).collect::<Vec<_>>(),
-            ["sisal", "tokio"]
-        );
-        assert!(
-            contestants
-                .iter()
-                .all(|one| one.samples.len() == if one.out { 0 } else { 5 })
-        );
+        assert_eq!(rows.iter().map(|row| row.contestant).collect::<Vec<_>>(), ["sisal", "tokio"]);
+        assert!(contestants.iter().all(|one| one.samples.len() == if one.out { 0 } else { 5 }));
     }
 }

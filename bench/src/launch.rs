@@ -40,13 +40,9 @@ impl Launch {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| Failure::Broken(format!("cannot be started: {error}")))?;
-        let ended =
-            wait(child, limit).map_err(|error| Failure::Broken(format!("lost: {error}")))?;
+        let ended = wait(child, limit).map_err(|error| Failure::Broken(format!("lost: {error}")))?;
         let Some(ended) = ended else {
-            return Err(Failure::Broken(format!(
-                "killed after {} s",
-                limit.as_secs()
-            )));
+            return Err(Failure::Broken(format!("killed after {} s", limit.as_secs())));
         };
         match sample::parse(&ended.stdout) {
             _ if !ended.status.success() => Err(Failure::Broken(ended.complaint())),
@@ -88,18 +84,11 @@ fn wait(mut child: Child, limit: Duration) -> io::Result<Option<Ended>> {
     let status = child.wait()?;
     let text = |reader: thread::JoinHandle<String>| reader.join().unwrap_or_default();
     let (stdout, stderr) = (text(stdout), text(stderr));
-    Ok(in_time.then_some(Ended {
-        status,
-        stdout,
-        stderr,
-    }))
+    Ok(in_time.then_some(Ended { status, stdout, stderr }))
 }
 
 /// Reads a pipe on a thread of its own, which holds `closed` until there is no more.
-fn read_to_end(
-    pipe: Option<impl Read + Send + 'static>,
-    closed: mpsc::Sender<()>,
-) -> thread::JoinHandle<String> {
+fn read_to_end(pipe: Option<impl Read + Send + 'static>, closed: mpsc::Sender<()>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
@@ -117,11 +106,7 @@ mod tests {
 
     fn shell(script: &str, limit: Duration) -> Result<Sample, Failure> {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
-        Launch {
-            program: "/bin/sh".into(),
-            arguments,
-        }
-        .run(limit)
+        Launch { program: "/bin/sh".into(), arguments }.run(limit)
     }
 
     fn broken(script: &str, limit: Duration) -> String {

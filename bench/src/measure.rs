@@ -33,10 +33,7 @@ impl Stopwatch {
     /// Starts counting.
     pub fn start() -> Self {
         let cpu = cpu_time();
-        Self {
-            wall: Instant::now(),
-            cpu,
-        }
+        Self { wall: Instant::now(), cpu }
     }
 
     /// Stops now.
@@ -46,10 +43,7 @@ impl Stopwatch {
 
     /// Stops, the wall's hand at `end`: when the work was done, not when that was noticed.
     pub fn stop_at(self, end: Instant) -> Spent {
-        Spent {
-            wall: end - self.wall,
-            cpu: cpu_time() - self.cpu,
-        }
+        Spent { wall: end - self.wall, cpu: cpu_time() - self.cpu }
     }
 }
 
@@ -62,10 +56,7 @@ impl Spent {
     /// Nanoseconds of wall and of CPU per operation.
     pub fn per_operation(&self, operations: usize) -> Sample {
         let operations = operations as f64;
-        Sample::new(
-            self.wall.as_nanos() as f64 / operations,
-            self.cpu_nanos() / operations,
-        )
+        Sample::new(self.wall.as_nanos() as f64 / operations, self.cpu_nanos() / operations)
     }
 }
 
@@ -93,18 +84,12 @@ impl Memory {
             let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
             Some(kibibytes * 1024.0)
         };
-        Some(Self {
-            resident: bytes("VmRSS:")?,
-            page_tables: bytes("VmPTE:")?,
-        })
+        Some(Self { resident: bytes("VmRSS:")?, page_tables: bytes("VmPTE:")? })
     }
 
     /// Growth since `before`.
     pub fn since(self, before: Self) -> Self {
-        Self {
-            resident: self.resident - before.resident,
-            page_tables: self.page_tables - before.page_tables,
-        }
+        Self { resident: self.resident - before.resident, page_tables: self.page_tables - before.page_tables }
     }
 }
 
@@ -116,13 +101,7 @@ mod tests {
     fn status_is_read_in_bytes() {
         let status = "Name:\tx\nVmRSS:\t    2048 kB\nRssAnon:\t 1 kB\nVmPTE:\t      16 kB\n";
         let memory = Memory::parse(status).unwrap();
-        assert_eq!(
-            memory,
-            Memory {
-                resident: 2_097_152.0,
-                page_tables: 16_384.0
-            }
-        );
+        assert_eq!(memory, Memory { resident: 2_097_152.0, page_tables: 16_384.0 });
         assert_eq!(Memory::parse("Name:\tx\n"), None);
     }
 

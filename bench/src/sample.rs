@@ -29,11 +29,7 @@ pub type Outcome = Result<Sample, Absent>;
 impl Sample {
     /// A sample without extras.
     pub fn new(figure: f64, cpu: f64) -> Self {
-        Self {
-            figure,
-            cpu,
-            extras: Vec::new(),
-        }
+        Self { figure, cpu, extras: Vec::new() }
     }
 
     /// The sample with one more column.
@@ -45,28 +41,21 @@ impl Sample {
 
     /// The extra of that key.
     pub fn extra(&self, key: &str) -> Option<f64> {
-        self.extras
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| *value)
+        self.extras.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 }
 
 impl Absent {
     /// Absent for that reason.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-        }
+        Self { reason: reason.into() }
     }
 }
 
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sample figure={} cpu={}", self.figure, self.cpu)?;
-        self.extras
-            .iter()
-            .try_for_each(|(key, value)| write!(f, " {key}={value}"))
+        self.extras.iter().try_for_each(|(key, value)| write!(f, " {key}={value}"))
     }
 }
 
@@ -78,14 +67,11 @@ impl fmt::Display for Absent {
 
 /// Reads a child's standard output; `None` if it holds no such line.
 pub fn parse(output: &str) -> Option<Outcome> {
-    output
-        .lines()
-        .rev()
-        .find_map(|line| match line.split_once(' ')? {
-            ("sample", fields) => parse_sample(fields).map(Ok),
-            ("absent", reason) => Some(Err(Absent::new(reason))),
-            _ => None,
-        })
+    output.lines().rev().find_map(|line| match line.split_once(' ')? {
+        ("sample", fields) => parse_sample(fields).map(Ok),
+        ("absent", reason) => Some(Err(Absent::new(reason))),
+        _ => None,
+    })
 }
 
 /// Reads the fields of a sample.
@@ -100,11 +86,7 @@ fn parse_sample(fields: &str) -> Option<Sample> {
         _ => None,
     };
     let (figure, cpu) = (expect("figure")?, expect("cpu")?);
-    Some(Sample {
-        figure,
-        cpu,
-        extras: pairs.collect::<Option<_>>()?,
-    })
+    Some(Sample { figure, cpu, extras: pairs.collect::<Option<_>>()? })
 }
 
 #[cfg(test)]
@@ -113,9 +95,7 @@ mod tests {
 
     #[test]
     fn a_sample_comes_back_as_it_was_written() {
-        let sample = Sample::new(61.5, 0.000_123_456_789)
-            .with("p50", 1.0)
-            .with("p99", 3e9);
+        let sample = Sample::new(61.5, 0.000_123_456_789).with("p50", 1.0).with("p99", 3e9);
         assert_eq!(parse(&format!("{sample}\n")), Some(Ok(sample)));
     }
 
@@ -127,10 +107,7 @@ mod tests {
 
     #[test]
     fn other_lines_are_passed_over_and_broken_ones_are_no_sample() {
-        assert_eq!(
-            parse("hello\nsample figure=1 cpu=2\nbye\n"),
-            Some(Ok(Sample::new(1.0, 2.0)))
-        );
+        assert_eq!(parse("hello\nsample figure=1 cpu=2\nbye\n"), Some(Ok(Sample::new(1.0, 2.0))));
         assert_eq!(parse(""), None);
         assert_eq!(parse("sample cpu=2 figure=1"), None);
         assert_eq!(parse("sample figure=1 cpu=x"), None);

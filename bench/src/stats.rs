@@ -21,11 +21,7 @@ impl Spread {
             0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
             _ => sorted[middle],
         };
-        Self {
-            median,
-            min: sorted[0],
-            max: sorted[sorted.len() - 1],
-        }
+        Self { median, min: sorted[0], max: sorted[sorted.len() - 1] }
     }
 }
 
@@ -42,27 +38,13 @@ mod tests {
     #[test]
     fn the_median_of_an_odd_number_is_a_sample() {
         let spread = Spread::of(&[3.0, 1.0, 2.0]);
-        assert_eq!(
-            spread,
-            Spread {
-                median: 2.0,
-                min: 1.0,
-                max: 3.0
-            }
-        );
+        assert_eq!(spread, Spread { median: 2.0, min: 1.0, max: 3.0 });
     }
 
     #[test]
     fn the_median_of_an_even_number_is_between_two() {
         assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 3.0]).median, 2.5);
-        assert_eq!(
-            Spread::of(&[7.0]),
-            Spread {
-                median: 7.0,
-                min: 7.0,
-                max: 7.0
-            }
-        );
+        assert_eq!(Spread::of(&[7.0]), Spread { median: 7.0, min: 7.0, max: 7.0 });
     }
 
     #[test]

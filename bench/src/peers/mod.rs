@@ -29,30 +29,12 @@ pub struct Peer {
 
 /// All of them.
 pub static PEERS: &[Peer] = &[
-    Peer {
-        name: "sisal",
-        run: sisal::run,
-    },
-    Peer {
-        name: "tokio",
-        run: tokio::run,
-    },
-    Peer {
-        name: "smol",
-        run: smol::run,
-    },
-    Peer {
-        name: "may",
-        run: may::run,
-    },
-    Peer {
-        name: "rayon",
-        run: rayon::run,
-    },
-    Peer {
-        name: "threads",
-        run: threads::run,
-    },
+    Peer { name: "sisal", run: sisal::run },
+    Peer { name: "tokio", run: tokio::run },
+    Peer { name: "smol", run: smol::run },
+    Peer { name: "may", run: may::run },
+    Peer { name: "rayon", run: rayon::run },
+    Peer { name: "threads", run: threads::run },
 ];
 
 /// The contestant of that name.

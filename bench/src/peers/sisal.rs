@@ -40,9 +40,7 @@ fn in_main_fiber(workers: usize, work: impl FnOnce() -> Sample) -> Sample {
 
 /// A runtime that leaves the calling thread free.
 fn background(workers: usize) -> &'static Runtime {
-    Box::leak(Box::new(
-        builder(workers).build().expect("the runtime starts"),
-    ))
+    Box::leak(Box::new(builder(workers).build().expect("the runtime starts")))
 }
 
 fn spawn(load: Batches) -> Sample {

@@ -57,9 +57,7 @@ fn start(builder: &mut Builder) -> &'static Runtime {
 /// Runs `work` as a task on a worker: under `block_on` alone it would be driven from outside.
 fn drive(workers: usize, work: impl Future<Output = Sample> + Send + 'static) -> Sample {
     let runtime = runtime(workers);
-    runtime
-        .block_on(runtime.spawn(work))
-        .expect("the driver ends well")
+    runtime.block_on(runtime.spawn(work)).expect("the driver ends well")
 }
 
 async fn spawn(load: Batches) -> Sample {

@@ -11,12 +11,8 @@ use crate::stats::Spread;
 pub fn json(result: &CaseResult) -> String {
     let case = result.case;
     let rows: Vec<String> = result.rows.iter().map(json_row).collect();
-    let references: Vec<String> = result
-        .rows
-        .iter()
-        .filter(|row| case.is_reference(row.contestant))
-        .map(|row| quoted(&row.name()))
-        .collect();
+    let references: Vec<String> =
+        result.rows.iter().filter(|row| case.is_reference(row.contestant)).map(|row| quoted(&row.name())).collect();
     let ratio = |allocator| match result.ratio(allocator) {
         Some(ratio) => ratio.value.to_string(),
         None => "null".to_owned(),
@@ -43,11 +39,7 @@ pub fn json(result: &CaseResult) -> String {
 
 fn json_row(row: &Row) -> String {
     let Spread { median, min, max } = row.figure;
-    let mut text = format!(
-        r#"{}:{{"median":{median},"min":{min},"max":{max},"cpu":{}"#,
-        quoted(&row.name()),
-        row.cpu
-    );
+    let mut text = format!(r#"{}:{{"median":{median},"min":{min},"max":{max},"cpu":{}"#, quoted(&row.name()), row.cpu);
     for (key, value) in &row.extras {
         let _ = write!(text, ",{}:{value}", quoted(key));
     }
@@ -57,11 +49,7 @@ fn json_row(row: &Row) -> String {
 
 /// A JSON string. The names here are plain ASCII without quotes or backslashes.
 fn quoted(name: &str) -> String {
-    debug_assert!(
-        name.chars()
-            .all(|c| matches!(c, ' '..='~') && c != '"' && c != '\\'),
-        "{name}"
-    );
+    debug_assert!(name.chars().all(|c| matches!(c, ' '..='~') && c != '"' && c != '\\'), "{name}");
     format!("\"{name}\"")
 }
 
@@ -94,15 +82,9 @@ mod tests {
 
     #[test]
     fn a_ratio_that_is_not_there_is_null() {
-        let text = json(&result(
-            "sleepers",
-            vec![row("smol", Allocator::System, 4.0, 1.0)],
-        ));
+        let text = json(&result("sleepers", vec![row("smol", Allocator::System, 4.0, 1.0)]));
         assert!(text.ends_with(r#""ratio":null}"#), "{text}");
         let text = json(&result("spawn-100", Vec::new()));
-        assert!(
-            text.ends_with(r#""ratio":null,"ratio_mimalloc":null}"#),
-            "{text}"
-        );
+        assert!(text.ends_with(r#""ratio":null,"ratio_mimalloc":null}"#), "{text}");
     }
 }

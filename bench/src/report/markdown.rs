@@ -14,21 +14,9 @@ pub fn markdown(result: &CaseResult) -> String {
     let mut text = format!("### {}: {}\n\n", case.name, case.about);
     let _ = writeln!(text, "{sizes}, {rounds} rounds\n");
 
-    let extras: String = case
-        .extras
-        .iter()
-        .map(|(_, heading)| format!(" {heading} |"))
-        .collect();
-    let _ = writeln!(
-        text,
-        "| | {}, median | min–max | CPU {} |{extras}",
-        case.unit, case.cpu_unit
-    );
-    let _ = writeln!(
-        text,
-        "|---|--:|--:|--:|{}",
-        "--:|".repeat(case.extras.len())
-    );
+    let extras: String = case.extras.iter().map(|(_, heading)| format!(" {heading} |")).collect();
+    let _ = writeln!(text, "| | {}, median | min–max | CPU {} |{extras}", case.unit, case.cpu_unit);
+    let _ = writeln!(text, "|---|--:|--:|--:|{}", "--:|".repeat(case.extras.len()));
     for row in result.ranked() {
         text.push_str(&table_row(case, row));
     }
@@ -41,11 +29,7 @@ pub fn markdown(result: &CaseResult) -> String {
 }
 
 fn table_row(case: &Case, row: &Row) -> String {
-    let reference = if case.is_reference(row.contestant) {
-        " (reference)"
-    } else {
-        ""
-    };
+    let reference = if case.is_reference(row.contestant) { " (reference)" } else { "" };
     let Spread { median, min, max } = row.figure;
     let mut text = format!(
         "| {}{reference} | {} | {}–{} | {} |",
@@ -56,11 +40,7 @@ fn table_row(case: &Case, row: &Row) -> String {
         digits(row.cpu)
     );
     for (key, _) in case.extras {
-        let _ = write!(
-            text,
-            " {} |",
-            row.extra(key).map_or_else(|| "–".to_owned(), digits)
-        );
+        let _ = write!(text, " {} |", row.extra(key).map_or_else(|| "–".to_owned(), digits));
     }
     text.push('\n');
     text
@@ -74,9 +54,7 @@ fn ratio_line(result: &CaseResult, allocator: Allocator) -> Option<String> {
         (Judged::Cpu, Allocator::Mimalloc) => ", CPU time with mimalloc",
     };
     match (result.ratio(allocator), allocator) {
-        (Some(Ratio { value, best }), _) => Some(format!(
-            "{SUBJECT} to the best peer ({best}){what}: **{value:.2}**"
-        )),
+        (Some(Ratio { value, best }), _) => Some(format!("{SUBJECT} to the best peer ({best}){what}: **{value:.2}**")),
         (None, Allocator::System) => Some(format!("{SUBJECT} to the best peer: no ratio")),
         (None, Allocator::Mimalloc) => None,
     }
@@ -91,9 +69,7 @@ fn digits(figure: f64) -> String {
         _ => 3,
     };
     let text = format!("{figure:.decimals$}");
-    let (whole, fraction) = text
-        .split_once('.')
-        .map_or((&*text, ""), |(w, _)| (w, &text[w.len()..]));
+    let (whole, fraction) = text.split_once('.').map_or((&*text, ""), |(w, _)| (w, &text[w.len()..]));
     let mut grouped = String::new();
     for (index, digit) in whole.chars().enumerate() {
         let left = whole.len() - index;
@@ -123,15 +99,9 @@ mod tests {
         let text = markdown(&result);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[2], "count=300, workers=2, 3 rounds");
-        assert_eq!(
-            lines[4],
-            "| | us, median | min–max | CPU us per task | p50 us | p99 us |"
-        );
+        assert_eq!(lines[4], "| | us, median | min–max | CPU us per task | p50 us | p99 us |");
         assert_eq!(lines[5], "|---|--:|--:|--:|--:|--:|");
-        assert_eq!(
-            lines[6],
-            "| threads (reference) | 8.00 | 7.00–9.00 | 2.00 | 0.500 | 1,234 |"
-        );
+        assert_eq!(lines[6], "| threads (reference) | 8.00 | 7.00–9.00 | 2.00 | 0.500 | 1,234 |");
         assert!(lines[7].starts_with("| smol |") && lines[8].starts_with("| sisal |"));
         assert_eq!(lines[10], "sisal to the best peer (smol): **1.50**");
     }

@@ -16,29 +16,12 @@ mod fixture {
     use crate::cases::Case;
     use crate::sample::Sample;
 
-    pub(super) fn row(
-        contestant: &'static str,
-        allocator: Allocator,
-        figure: f64,
-        cpu: f64,
-    ) -> Row {
-        let sample = |x: f64| {
-            Sample::new(figure + x, cpu)
-                .with("p50", 0.5)
-                .with("p99", 1234.5)
-        };
-        Row::new(
-            contestant,
-            allocator,
-            &[sample(1.0), sample(0.0), sample(-1.0)],
-        )
+    pub(super) fn row(contestant: &'static str, allocator: Allocator, figure: f64, cpu: f64) -> Row {
+        let sample = |x: f64| Sample::new(figure + x, cpu).with("p50", 0.5).with("p99", 1234.5);
+        Row::new(contestant, allocator, &[sample(1.0), sample(0.0), sample(-1.0)])
     }
 
     pub(super) fn result(case: &str, rows: Vec<Row>) -> CaseResult {
-        CaseResult {
-            case: Case::find(case).unwrap(),
-            quick: true,
-            rows,
-        }
+        CaseResult { case: Case::find(case).unwrap(), quick: true, rows }
     }
 }

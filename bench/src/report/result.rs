@@ -73,9 +73,7 @@ impl Row {
             allocator,
             figure: Spread::of(&figures),
             cpu: median(samples.iter().map(|sample| sample.cpu).collect()),
-            extras: keys
-                .filter_map(|key| Some((key.clone(), extra(key)?)))
-                .collect(),
+            extras: keys.filter_map(|key| Some((key.clone(), extra(key)?))).collect(),
         }
     }
 
@@ -94,10 +92,7 @@ impl Row {
 
     /// The extra of that key.
     pub(super) fn extra(&self, key: &str) -> Option<f64> {
-        self.extras
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| *value)
+        self.extras.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 }
 
@@ -105,11 +100,8 @@ impl CaseResult {
     /// sisal's ratio to the best peer with that allocator; `None` if either did not run.
     pub fn ratio(&self, allocator: Allocator) -> Option<Ratio> {
         let rows = || self.rows.iter().filter(|row| row.allocator == allocator);
-        let ours = rows()
-            .find(|row| row.contestant == SUBJECT)?
-            .judged(self.case);
-        let peers = rows()
-            .filter(|row| row.contestant != SUBJECT && !self.case.is_reference(row.contestant));
+        let ours = rows().find(|row| row.contestant == SUBJECT)?.judged(self.case);
+        let peers = rows().filter(|row| row.contestant != SUBJECT && !self.case.is_reference(row.contestant));
         // What sisal takes of a peer's time, or a peer has of sisal's rate.
         let ratio = |row: &Row| Ratio {
             best: row.contestant,
@@ -119,10 +111,7 @@ impl CaseResult {
             },
         };
         // The best peer is the one that sisal looks worst beside.
-        peers
-            .map(ratio)
-            .filter(|ratio| ratio.value.is_finite())
-            .max_by(|a, b| a.value.total_cmp(&b.value))
+        peers.map(ratio).filter(|ratio| ratio.value.is_finite()).max_by(|a, b| a.value.total_cmp(&b.value))
     }
 
     /// The rows in the table's order: by allocator, then best first.
@@ -134,9 +123,7 @@ impl CaseResult {
                 Better::Lower => x.total_cmp(&y),
                 Better::Higher => y.total_cmp(&x),
             };
-            (a.allocator as u8)
-                .cmp(&(b.allocator as u8))
-                .then(by_figure)
+            (a.allocator as u8).cmp(&(b.allocator as u8)).then(by_figure)
         });
         rows
     }
@@ -165,62 +152,29 @@ mod tests {
                 row("tokio", Mimalloc, 20.0, 1.0),
             ],
         );
-        assert_eq!(
-            result.ratio(System),
-            Some(Ratio {
-                value: 0.25,
-                best: "rayon"
-            })
-        );
-        assert_eq!(
-            result.ratio(Mimalloc),
-            Some(Ratio {
-                value: 2.0,
-                best: "tokio"
-            })
-        );
+        assert_eq!(result.ratio(System), Some(Ratio { value: 0.25, best: "rayon" }));
+        assert_eq!(result.ratio(Mimalloc), Some(Ratio { value: 2.0, best: "tokio" }));
     }
 
     #[test]
     fn the_ratio_is_of_cpu_where_the_case_says_so() {
-        let rows = vec![
-            row("sisal", Allocator::System, 4.0, 1.0),
-            row("smol", Allocator::System, 2.0, 4.0),
-        ];
-        assert_eq!(
-            value(result("sleepers", rows.clone()).ratio(Allocator::System)),
-            2.0
-        );
-        assert_eq!(
-            value(result("sleepers-30k", rows).ratio(Allocator::System)),
-            0.25
-        );
+        let rows = vec![row("sisal", Allocator::System, 4.0, 1.0), row("smol", Allocator::System, 2.0, 4.0)];
+        assert_eq!(value(result("sleepers", rows.clone()).ratio(Allocator::System)), 2.0);
+        assert_eq!(value(result("sleepers-30k", rows).ratio(Allocator::System)), 0.25);
     }
 
     #[test]
     fn the_ratio_of_rates_is_inverted() {
-        let rate: &'static Case = Box::leak(Box::new(Case {
-            better: Better::Higher,
-            ..*Case::find("yield-2").unwrap()
-        }));
+        let rate: &'static Case =
+            Box::leak(Box::new(Case { better: Better::Higher, ..*Case::find("yield-2").unwrap() }));
         let rows = vec![
             row("may", Allocator::System, 25.0, 1.0),
             row("sisal", Allocator::System, 100.0, 1.0),
             row("tokio", Allocator::System, 50.0, 1.0),
         ];
-        let result = CaseResult {
-            case: rate,
-            quick: true,
-            rows,
-        };
+        let result = CaseResult { case: rate, quick: true, rows };
         let ratio = result.ratio(Allocator::System);
-        assert_eq!(
-            ratio,
-            Some(Ratio {
-                value: 0.5,
-                best: "tokio"
-            })
-        );
+        assert_eq!(ratio, Some(Ratio { value: 0.5, best: "tokio" }));
         assert_eq!(result.ranked()[0].contestant, "sisal");
     }
 

@@ -59,8 +59,6 @@ mod tests {
         let gate = Gate::new(3);
         let threads: Vec<_> = (0..3).map(|_| thread::spawn(|| gate.arrive())).collect();
         assert!(gate.wait() <= Instant::now());
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 }

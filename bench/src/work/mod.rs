@@ -48,33 +48,19 @@ impl Work {
     /// The work in words a program can read: its kind, then `key=value` for every size.
     pub fn arguments(&self) -> Vec<String> {
         let (kind, sizes, workers): (&str, Vec<(&str, usize)>, usize) = match *self {
-            Self::Spawn(w) => (
-                "spawn",
-                vec![("tasks", w.tasks), ("batch", w.batch)],
-                w.workers,
-            ),
-            Self::Yields(w) => (
-                "yields",
-                vec![("fibers", w.fibers), ("yields", w.yields)],
-                w.workers,
-            ),
+            Self::Spawn(w) => ("spawn", vec![("tasks", w.tasks), ("batch", w.batch)], w.workers),
+            Self::Yields(w) => ("yields", vec![("fibers", w.fibers), ("yields", w.yields)], w.workers),
             Self::ParkedMemory(w) => ("parked-memory", vec![("tasks", w.tasks)], w.workers),
             Self::ParkedCreate(w) => ("parked-create", vec![("tasks", w.tasks)], w.workers),
             Self::Sleepers(w) => ("sleepers", vec![("tasks", w.tasks)], w.workers),
             Self::WakeIdle(w) => ("wake-idle", vec![("count", w.count)], w.workers),
             Self::IdleCpu(w) => {
                 let millis = w.span.as_millis() as usize;
-                (
-                    "idle-cpu",
-                    vec![("parked", w.parked), ("millis", millis)],
-                    w.workers,
-                )
+                ("idle-cpu", vec![("parked", w.parked), ("millis", millis)], w.workers)
             }
         };
         let pairs = sizes.into_iter().chain([("workers", workers)]);
-        std::iter::once(kind.to_owned())
-            .chain(pairs.map(|(key, value)| format!("{key}={value}")))
-            .collect()
+        std::iter::once(kind.to_owned()).chain(pairs.map(|(key, value)| format!("{key}={value}"))).collect()
     }
 }
 
@@ -84,23 +70,9 @@ mod tests {
 
     #[test]
     fn work_is_told_by_kind_and_sizes() {
-        let work = Work::Spawn(Batches {
-            tasks: 30,
-            batch: 10,
-            workers: 2,
-        });
-        assert_eq!(
-            work.arguments(),
-            ["spawn", "tasks=30", "batch=10", "workers=2"]
-        );
-        let work = Work::IdleCpu(Idle {
-            parked: 5,
-            span: Duration::from_secs(3),
-            workers: 2,
-        });
-        assert_eq!(
-            work.arguments(),
-            ["idle-cpu", "parked=5", "millis=3000", "workers=2"]
-        );
+        let work = Work::Spawn(Batches { tasks: 30, batch: 10, workers: 2 });
+        assert_eq!(work.arguments(), ["spawn", "tasks=30", "batch=10", "workers=2"]);
+        let work = Work::IdleCpu(Idle { parked: 5, span: Duration::from_secs(3), workers: 2 });
+        assert_eq!(work.arguments(), ["idle-cpu", "parked=5", "millis=3000", "workers=2"]);
     }
 }

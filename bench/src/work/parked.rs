@@ -22,10 +22,7 @@ pub struct Parked {
 impl Parked {
     /// For a contestant that cannot stand more than `tasks`.
     pub fn at_most(self, tasks: usize) -> Self {
-        Self {
-            tasks: self.tasks.min(tasks),
-            ..self
-        }
+        Self { tasks: self.tasks.min(tasks), ..self }
     }
 
     /// The shares of the two spawners.
@@ -45,11 +42,9 @@ impl Parked {
         thread::sleep(SETTLE);
         let grown = Memory::now().map_err(Absent::new)?.since(before);
         let tasks = self.tasks as f64;
-        Ok(
-            Sample::new(grown.resident / tasks, spent.cpu_nanos() / tasks)
-                .with("page_tables", grown.page_tables / tasks)
-                .with("tasks", tasks),
-        )
+        Ok(Sample::new(grown.resident / tasks, spent.cpu_nanos() / tasks)
+            .with("page_tables", grown.page_tables / tasks)
+            .with("tasks", tasks))
     }
 
     /// Time per task until the last has come to its park.
@@ -59,9 +54,7 @@ impl Parked {
         let watch = Stopwatch::start();
         start(gate, self.tasks);
         let spent = watch.stop_at(gate.wait());
-        spent
-            .per_operation(self.tasks)
-            .with("tasks", self.tasks as f64)
+        spent.per_operation(self.tasks).with("tasks", self.tasks as f64)
     }
 }
 

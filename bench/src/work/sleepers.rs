@@ -55,10 +55,7 @@ impl Roster {
     /// A roster the calling thread will wait for.
     fn new(tasks: usize) -> &'static Self {
         let late_nanos = (0..tasks).map(|_| AtomicU64::new(0)).collect();
-        Box::leak(Box::new(Self {
-            late_nanos,
-            gate: Gate::new(tasks),
-        }))
+        Box::leak(Box::new(Self { late_nanos, gate: Gate::new(tasks) }))
     }
 
     /// How long task `number` sleeps: 1 to 1,000 ms, the same in every contestant and every run.

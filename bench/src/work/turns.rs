@@ -25,10 +25,7 @@ impl Batches {
     /// The same batches, as many as make up `tasks`, at least one: for a contestant that needs
     /// thousands of times as long for each.
     pub fn at_most(self, tasks: usize) -> Self {
-        Self {
-            tasks: self.tasks.min(tasks).max(self.batch),
-            ..self
-        }
+        Self { tasks: self.tasks.min(tasks).max(self.batch), ..self }
     }
 }
 
@@ -61,11 +58,7 @@ mod tests {
 
     #[test]
     fn batches_cut_down_stay_whole() {
-        let batches = Batches {
-            tasks: 1_000_000,
-            batch: 10_000,
-            workers: 2,
-        };
+        let batches = Batches { tasks: 1_000_000, batch: 10_000, workers: 2 };
         assert_eq!(batches.count(), 100);
         assert_eq!(batches.at_most(20_000).count(), 2);
         assert_eq!(batches.at_most(1).count(), 1);

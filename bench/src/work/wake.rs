@@ -35,26 +35,20 @@ impl Submissions {
             round_trip(slot, &submit);
         }
         let watch = Stopwatch::start();
-        let mut micros: Vec<f64> = (0..self.count)
-            .map(|_| round_trip(slot, &submit) as f64 / NANOS_PER_MICRO)
-            .collect();
+        let mut micros: Vec<f64> =
+            (0..self.count).map(|_| round_trip(slot, &submit) as f64 / NANOS_PER_MICRO).collect();
         let spent = watch.stop();
         micros.sort_unstable_by(f64::total_cmp);
         let p50 = percentile(&micros, 50.0);
         let cpu = spent.cpu_nanos() / NANOS_PER_MICRO / self.count as f64;
-        Sample::new(p50, cpu)
-            .with("p50", p50)
-            .with("p99", percentile(&micros, 99.0))
+        Sample::new(p50, cpu).with("p50", p50).with("p99", percentile(&micros, 99.0))
     }
 }
 
 /// Submits one task and sleeps; nanoseconds from submission to run.
 fn round_trip(slot: &'static AtomicU64, submit: &impl Fn(Ticket)) -> u64 {
     slot.store(0, Ordering::Relaxed);
-    submit(Ticket {
-        submitted: Instant::now(),
-        slot,
-    });
+    submit(Ticket { submitted: Instant::now(), slot });
     loop {
         thread::sleep(PAUSE);
         // ORDERING: the value is all there is to read.
