@@ -12,7 +12,8 @@
 //! - *Deadline*: a fiber's is a timer of its worker, a thread's the timeout of its sleep. Either claims the wait.
 //! - *Cancel*: when the runtime stops, each worker claims the cancellable waits of its own fibers; a wait that begins later
 //!   claims itself. Both happen on the fiber's own thread, so they can't miss each other.
-//! - *Unwinding*: a cancellable wait of a fiber that is unwinding from a panic of its own returns at once.
+//! - *Unwinding*: a cancellable wait of a fiber that is unwinding from a panic of its own returns at once. (While another fiber
+//!   of the worker is suspended in its unwinding, one can't tell; then it waits, which is as sound.)
 #![allow(unsafe_code, reason = "timers and the sweep at shutdown reach the wait by pointer")]
 
 use crate::fiber::header::{FiberRef, Who};
@@ -110,12 +111,8 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
 
 /// What ends every cancellable wait of this fiber right now, if anything does.
 fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
-    if me.has_panicked.get() {
-        if std::thread::panicking() {
-            return Some(Cause::Unwinding);
-        }
-        // That panic was caught.
-        me.has_panicked.set(false);
+    if worker.is_unwinding(me) {
+        return Some(Cause::Unwinding);
     }
     (worker.shared().phase() != Phase::Running).then_some(Cause::Shutdown)
 }

@@ -1,15 +1,12 @@
 //! What is due when: a worker's timers, in plain memory, touched by that worker alone.
 //!
-//! A timer is a node in its waiter's frame. Nodes due at the same (rounded) time stand in one doubly linked list, and an
-//! ordered map leads from time to list. Rounding makes the lists few: a million sleeps of up to a second share about two
-//! thousand of them, so the map stays in the cache, a node is touched when it comes and when it goes, and one wake-up
-//! serves many.
+//! A timer is a node in its waiter's frame. Nodes due at the same (rounded) time stand in one row, and an ordered map leads from
+//! time to row. Rounding makes the rows few: a million sleeps of up to a second share about two thousand of them, so the map
+//! stays in the cache, a node is touched when it comes and when it goes, and one wake-up serves many. A row is an array rather
+//! than a list, so that the nodes ahead, which are in no cache, can be prefetched.
 //!
 //! Rounding is up, by at most 1/32 of the wait and never more than [`MOST_LATE`]: a timer is never early.
-#![allow(
-    unsafe_code,
-    reason = "intrusive nodes in the frames of their waiters are reached by pointer"
-)]
+#![allow(unsafe_code, reason = "nodes in the frames of their waiters are reached by pointer")]
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,40 +19,53 @@ const MOST_LATE: u64 = 1 << 19;
 /// Waits are rounded up to a power of two of at most this part of them.
 const ROUNDING_PART: u64 = 32;
 
+/// How many places ahead nodes are prefetched, and what belongs to them.
+const NODES_AHEAD: usize = 8;
+const OWNERS_AHEAD: usize = 4;
+
+/// The most empty rows that are kept for later.
+const MOST_SPARE: usize = 64;
+
 /// One timer. It must not move while it is in a queue.
 pub(crate) struct Timer<T> {
-    /// INVARIANT: the key of the list it stands in, or none if it stands in none.
-    due: Cell<Option<u64>>,
-    previous: Cell<Option<NonNull<Timer<T>>>>,
-    next: Cell<Option<NonNull<Timer<T>>>>,
+    /// INVARIANT: the key of the row it stands in and its place there, or none if it stands in none.
+    at: Cell<Option<(u64, usize)>>,
     pub(crate) payload: T,
 }
 
 impl<T> Timer<T> {
     pub(crate) fn new(payload: T) -> Timer<T> {
-        Timer { due: Cell::new(None), previous: Cell::new(None), next: Cell::new(None), payload }
+        Timer { at: Cell::new(None), payload }
     }
 
-    pub(crate) fn is_armed(&self) -> bool {
-        self.due.get().is_some()
+    #[cfg(test)]
+    fn is_armed(&self) -> bool {
+        self.at.get().is_some()
     }
 }
 
-struct Slot<T> {
-    first: NonNull<Timer<T>>,
-    last: NonNull<Timer<T>>,
+/// The timers due at one time. Those that were removed leave a gap.
+struct Row<T> {
+    nodes: Vec<Option<NonNull<Timer<T>>>>,
+    armed: usize,
 }
 
 /// See the [module](self). Times are nanoseconds on whatever clock the owner uses.
 pub(crate) struct Timers<T> {
-    slots: RefCell<BTreeMap<u64, Slot<T>>>,
-    /// INVARIANT: the first key of `slots`, or the end of time.
+    rows: RefCell<BTreeMap<u64, Row<T>>>,
+    /// INVARIANT: the first key of `rows`, or the end of time.
     earliest: Cell<u64>,
+    /// Empty rows, so that a steady coming and going allocates nothing.
+    spare: RefCell<Vec<Row<T>>>,
 }
 
 impl<T> Timers<T> {
     pub(crate) fn new() -> Timers<T> {
-        Timers { slots: RefCell::new(BTreeMap::new()), earliest: Cell::new(u64::MAX) }
+        Timers {
+            rows: RefCell::new(BTreeMap::new()),
+            earliest: Cell::new(u64::MAX),
+            spare: RefCell::new(Vec::with_capacity(MOST_SPARE)),
+        }
     }
 
     /// When the first timer is due; `u64::MAX` if there is none.
@@ -70,65 +80,79 @@ impl<T> Timers<T> {
     /// The timer is alive and stays where it is until it is [`remove`](Self::remove)d or [handed out](Self::pop_due).
     pub(crate) unsafe fn insert(&self, timer: NonNull<Timer<T>>, due: u64, now: u64) {
         let due = round_up(due, now);
+        let mut rows = self.rows.borrow_mut();
+        let row = rows.entry(due).or_insert_with(|| {
+            self.spare.borrow_mut().pop().unwrap_or_else(|| Row { nodes: Vec::new(), armed: 0 })
+        });
         // SAFETY: alive by the caller's promise.
-        let node = unsafe { timer.as_ref() };
-        debug_assert!(!node.is_armed(), "INVARIANT: a timer stands in one queue once");
-        node.due.set(Some(due));
-        node.next.set(None);
-        let mut slots = self.slots.borrow_mut();
-        let slot = slots.entry(due).or_insert(Slot { first: timer, last: timer });
-        if slot.last == timer {
-            node.previous.set(None);
-        } else {
-            node.previous.set(Some(slot.last));
-            // SAFETY: timers in a list are alive, by the promise made when they came.
-            unsafe { slot.last.as_ref() }.next.set(Some(timer));
-            slot.last = timer;
-        }
+        let before = unsafe { timer.as_ref() }.at.replace(Some((due, row.nodes.len())));
+        debug_assert!(before.is_none(), "INVARIANT: a timer stands in one queue once");
+        row.nodes.push(Some(timer));
+        row.armed += 1;
         self.earliest.set(self.earliest.get().min(due));
     }
 
     /// Takes a timer out again, if it still stands here.
     pub(crate) fn remove(&self, timer: &Timer<T>) {
-        let Some(due) = timer.due.take() else { return };
-        let mut slots = self.slots.borrow_mut();
-        let slot = slots.get_mut(&due).unwrap_or_else(|| unreachable!("INVARIANT: an armed timer has a list"));
-        match (timer.previous.get(), timer.next.get()) {
-            (None, None) => {
-                slots.remove(&due);
-                self.earliest.set(slots.first_key_value().map_or(u64::MAX, |(&key, _)| key));
-            }
-            (previous, next) => {
-                // SAFETY: neighbours in a list are alive, by the promise made when they came.
-                match previous {
-                    Some(previous) => unsafe { previous.as_ref() }.next.set(next),
-                    None => slot.first = next.unwrap_or(slot.first),
-                }
-                // SAFETY: as above.
-                match next {
-                    Some(next) => unsafe { next.as_ref() }.previous.set(previous),
-                    None => slot.last = previous.unwrap_or(slot.last),
-                }
-            }
+        let Some((due, place)) = timer.at.take() else { return };
+        let mut rows = self.rows.borrow_mut();
+        let row = rows.get_mut(&due).unwrap_or_else(|| unreachable!("INVARIANT: an armed timer has a row"));
+        row.nodes[place] = None;
+        row.armed -= 1;
+        if row.armed == 0
+            && let Some(row) = rows.remove(&due)
+        {
+            self.keep(row);
+            self.earliest.set(rows.first_key_value().map_or(u64::MAX, |(&key, _)| key));
+        }
+    }
+
+    fn keep(&self, mut row: Row<T>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < MOST_SPARE {
+            row.nodes.clear();
+            row.armed = 0;
+            spare.push(row);
         }
     }
 
     /// Takes the timers that are due at `now` and hands them to `fire`, earliest first, equals in the order they came.
-    /// `fire` must not touch this queue.
-    pub(crate) fn pop_due(&self, now: u64, mut fire: impl FnMut(NonNull<Timer<T>>)) {
+    /// `prefetch` is told of some that follow. Neither may touch this queue.
+    pub(crate) fn pop_due(
+        &self,
+        now: u64,
+        mut prefetch: impl FnMut(Ahead<'_, T>),
+        mut fire: impl FnMut(NonNull<Timer<T>>),
+    ) {
         while self.earliest.get() <= now {
-            let mut slots = self.slots.borrow_mut();
-            let mut node = slots.pop_first().map(|(_, slot)| slot.first);
-            self.earliest.set(slots.first_key_value().map_or(u64::MAX, |(&key, _)| key));
-            while let Some(timer) = node {
-                // SAFETY: timers in a list are alive; it is read out before `fire` may let its owner go on.
-                let timer_ref = unsafe { timer.as_ref() };
-                node = timer_ref.next.get();
-                timer_ref.due.set(None);
-                fire(timer);
+            let mut rows = self.rows.borrow_mut();
+            let Some((_, row)) = rows.pop_first() else { break };
+            self.earliest.set(rows.first_key_value().map_or(u64::MAX, |(&key, _)| key));
+            for place in 0..row.nodes.len() {
+                if let Some(&Some(timer)) = row.nodes.get(place + NODES_AHEAD) {
+                    prefetch(Ahead::Node(timer));
+                }
+                if let Some(&Some(timer)) = row.nodes.get(place + OWNERS_AHEAD) {
+                    // SAFETY: timers in a row are alive, and this one has not been fired.
+                    prefetch(Ahead::Owner(unsafe { timer.as_ref() }));
+                }
+                if let Some(timer) = row.nodes[place] {
+                    // SAFETY: alive until `fire` lets its owner go on.
+                    unsafe { timer.as_ref() }.at.set(None);
+                    fire(timer);
+                }
             }
+            self.keep(row);
         }
     }
+}
+
+/// What will be needed soon.
+pub(crate) enum Ahead<'a, T> {
+    /// A node whose memory is perhaps far away: to be prefetched, not to be read.
+    Node(NonNull<Timer<T>>),
+    /// A node that was prefetched a while ago: it may be read to prefetch what belongs to it.
+    Owner(&'a Timer<T>),
 }
 
 fn round_up(due: u64, now: u64) -> u64 {
@@ -144,7 +168,7 @@ mod tests {
     fn fired(timers: &Timers<usize>, now: u64) -> Vec<usize> {
         let mut all = Vec::new();
         // SAFETY: every test keeps its timers alive.
-        timers.pop_due(now, |timer| all.push(unsafe { timer.as_ref() }.payload));
+        timers.pop_due(now, |_| (), |timer| all.push(unsafe { timer.as_ref() }.payload));
         all
     }
 

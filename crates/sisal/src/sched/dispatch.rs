@@ -245,6 +245,32 @@ impl Worker {
 
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
     fn suspend(&self, me: FiberRef) {
+        if me.has_panicked.get() {
+            return self.suspend_panicked(me);
+        }
+        self.leave(me);
+    }
+
+    /// While a fiber is suspended in its unwinding, the thread's panic count tells others nothing about themselves.
+    #[cold]
+    fn suspend_panicked(&self, me: FiberRef) {
+        let unwinding = usize::from(std::thread::panicking());
+        me.has_panicked.set(unwinding == 1);
+        self.unwinding.set(self.unwinding.get() + unwinding);
+        self.leave(me);
+        self.unwinding.set(self.unwinding.get() - unwinding);
+    }
+
+    /// Whether `me`, which runs, is certainly unwinding from a panic of its own.
+    pub(crate) fn is_unwinding(&self, me: FiberRef) -> bool {
+        me.has_panicked.get() && self.unwinding.get() == 0 && {
+            me.has_panicked.set(std::thread::panicking());
+            me.has_panicked.get()
+        }
+    }
+
+    #[inline]
+    fn leave(&self, me: FiberRef) {
         self.check_canary(me);
         if !me.is_homed.get() {
             self.home(me);

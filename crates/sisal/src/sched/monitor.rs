@@ -8,8 +8,8 @@
 //! no longer used.
 //!
 //! # When it sleeps
-//! There is something to watch while fresh work waits and all workers are busy, while there are added workers, or while the
-//! depot has stacks to trim. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
+//! There is something to watch while fresh work waits and all workers are busy, and while there are added workers. While the
+//! depot has stacks to trim, it wakes up for that from time to time. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
 //! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
 
 use super::remote::Life;
@@ -37,6 +37,8 @@ const RETIRE_AFTER: Duration = Duration::from_millis(50);
 const LINGER: Duration = Duration::from_millis(20);
 /// So many free stacks with memory in them are worth giving back.
 const TRIM_FROM: usize = 64;
+/// How long they may stay as they are, since they may be used again.
+const TRIM_EVERY: Duration = Duration::from_secs(1);
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
@@ -89,14 +91,14 @@ pub(super) struct Monitor {
     last_waiting: Moment,
     /// When there was last something to watch.
     last_busy: Moment,
-    dirty_before: usize,
+    last_trim: Moment,
 }
 
 impl Monitor {
     pub(super) fn new(shared: Arc<Shared>) -> Monitor {
         let now = Moment::now();
         let seen = vec![Seen { heartbeat: 0, since: now, named: false }; shared.remotes.len()];
-        Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, dirty_before: 0 }
+        Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, last_trim: now }
     }
 
     pub(super) fn run(mut self) {
@@ -104,13 +106,13 @@ impl Monitor {
             self.now = Moment::now();
             self.look_at_workers();
             self.trim();
-            if self.is_needed() {
+            if self.workers_need_it() {
                 self.last_busy = self.now;
             }
-            if self.now.since(self.last_busy) > LINGER {
-                self.sleep();
-            } else {
+            if self.now.since(self.last_busy) <= LINGER {
                 futex::wait(&self.shared.watch.word, AWAKE, Some(TICK));
+            } else {
+                self.sleep();
             }
         }
     }
@@ -183,32 +185,31 @@ impl Monitor {
         }
     }
 
-    /// Gives memory back when the number of free stacks has stopped to fall: they are not about to be used again.
+    /// Gives the memory of free stacks back, now and then.
     fn trim(&mut self) {
-        let dirty = self.shared.depot.dirty();
-        if dirty > 0 && dirty >= self.dirty_before && dirty == self.dirty_before {
+        if self.shared.depot.dirty() >= TRIM_FROM && self.now.since(self.last_trim) >= TRIM_EVERY {
             self.shared.depot.trim();
+            self.last_trim = Moment::now();
         }
-        self.dirty_before = dirty;
     }
 
-    fn is_needed(&self) -> bool {
+    fn workers_need_it(&self) -> bool {
         let shared = &self.shared;
         (shared.has_fresh() && shared.idle.all_busy())
-            || shared.depot.dirty() >= TRIM_FROM
             || shared.remotes.iter().any(|remote| matches!(remote.life(), Life::Added | Life::Retiring))
     }
 
+    /// Sleeps until somebody needs it, or until it is time to trim.
     fn sleep(&mut self) {
         let word = &self.shared.watch.word;
         word.store(ASLEEP, Ordering::Relaxed);
         // ORDERING: pairs with the fences of those who make something to watch: they publish, fence, and read the word.
         fence(Ordering::SeqCst);
-        while !self.is_needed() && self.shared.phase() != Phase::Ended && word.load(Ordering::Relaxed) == ASLEEP {
-            futex::wait(word, ASLEEP, None);
+        if !self.workers_need_it() && self.shared.phase() != Phase::Ended {
+            let dirty = self.shared.depot.dirty() >= TRIM_FROM;
+            futex::wait(word, ASLEEP, dirty.then_some(TRIM_EVERY));
         }
         word.store(AWAKE, Ordering::Relaxed);
-        self.last_busy = Moment::now();
-        self.last_waiting = self.last_busy;
+        self.last_waiting = Moment::now();
     }
 }

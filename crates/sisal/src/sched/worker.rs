@@ -70,6 +70,8 @@ pub(crate) struct Worker {
     /// For each worker, the oldest fresh work last seen there, and since when.
     pub(super) sightings: Box<[Cell<(Option<Oldest>, Moment)>]>,
     pub(super) random: RefCell<fastrand::Rng>,
+    /// How many fibers of this worker are suspended in the middle of their unwinding from a panic.
+    pub(super) unwinding: Cell<usize>,
     /// A scratch place for contexts that are never resumed.
     pub(super) nowhere: Cell<Suspended>,
 }
@@ -101,6 +103,7 @@ impl Worker {
             roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new((None, Moment::NEVER))).collect(),
             random: RefCell::new(fastrand::Rng::new()),
+            unwinding: Cell::new(0),
             nowhere: Cell::new(Suspended::NONE),
             shared,
         }
