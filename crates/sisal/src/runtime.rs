@@ -77,7 +77,10 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     if shared.config.verbose {
         let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
         let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
-        eprintln!("sisal: {workers} workers (up to {max_workers}), {limit} fibers, stacks of {} KiB", class.usable() >> 10);
+        eprintln!(
+            "sisal: {workers} workers (up to {max_workers}), {limit} fibers, stacks of {} KiB",
+            class.usable() >> 10
+        );
     }
     Ok(shared)
 }

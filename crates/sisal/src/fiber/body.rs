@@ -1,9 +1,6 @@
 //! What a fiber runs and what comes of it: the closure before, the outcome after, in the same place behind the
 //! [`Header`]. Generic here at the edge; everything else goes through the [`VTable`].
-#![allow(
-    unsafe_code,
-    reason = "closure and outcome share their memory, and are reached through an erased type"
-)]
+#![allow(unsafe_code, reason = "closure and outcome share their memory, and are reached through an erased type")]
 
 use super::header::{Birth, FiberRef, Header};
 use super::pool;

@@ -23,10 +23,7 @@
 //! Why no joiner sleeps for ever: enlist and finish both go through the lock bit. If enlist comes first, finish finds the
 //! record; if finish comes first, enlist finds DONE. Why the block is freed once: DONE and DETACHED are set in one word by
 //! one exchange each, and the later of the two frees.
-#![allow(
-    unsafe_code,
-    reason = "waiters are reached by pointer, under the lock bit"
-)]
+#![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock bit")]
 
 use super::waiter::{ClaimToken, Waiter};
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering};
@@ -161,10 +158,7 @@ impl<P: Clone> EndWord<P> {
             }
             // ORDERING: Acquire pairs with the Release in `unlock`: the links are as the last holder left them.
             if word & LOCKED == 0
-                && self
-                    .word
-                    .compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
+                && self.word.compare_exchange(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
                 return Some(word);
             }

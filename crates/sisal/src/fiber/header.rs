@@ -2,10 +2,7 @@
 //! [`body`](super::body)'s.
 //!
 //! The block is one allocation. It is freed by the later of the fiber's end and its handle's drop ([`end`](super::end)).
-#![allow(
-    unsafe_code,
-    reason = "fibers are reached by pointer from queues, stacks and handles"
-)]
+#![allow(unsafe_code, reason = "fibers are reached by pointer from queues, stacks and handles")]
 
 use super::body::VTable;
 use super::end::EndWord;
@@ -50,8 +47,6 @@ pub(crate) struct Header {
     /// Must start on the worker whose inbox or ready list holds it.
     pub(crate) pinned: bool,
     pub(crate) has_name: bool,
-    /// A panic of its own began, and is perhaps still unwinding. (The thread's panic count tells of neighbours' too.)
-    pub(crate) has_panicked: Cell<bool>,
     /// Stands in its worker's list of homed fibers.
     pub(crate) is_homed: Cell<bool>,
     link: Link<Header>,
@@ -140,7 +135,6 @@ impl Header {
             class: birth.class,
             pinned: birth.pinned,
             has_name: birth.name.is_some(),
-            has_panicked: Cell::new(false),
             is_homed: Cell::new(false),
             link: Link::new(),
             end: EndWord::new(),

@@ -19,7 +19,6 @@ pub(crate) fn install() {
         panic::set_hook(Box::new(move |info| match current::with(|current| current.fiber.take()) {
             None => before(info),
             Some(fiber) => {
-                fiber.has_panicked.set(true);
                 eprintln!("sisal: panic in {}", Fiber::of(&fiber));
                 before(info);
                 current::with(|current| current.fiber.set(Some(fiber)));

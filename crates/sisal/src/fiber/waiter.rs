@@ -17,10 +17,7 @@
 //!
 //! Losers of a claim do nothing: the waiter is being woken. A claimed record may still stand in a list; its object skips
 //! it, since its claim fails.
-#![allow(
-    unsafe_code,
-    reason = "the places of a wait point to it within one frame"
-)]
+#![allow(unsafe_code, reason = "the places of a wait point to it within one frame")]
 
 use crate::prim::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::prim::cancel::Cause;
@@ -91,9 +88,7 @@ impl<P: Clone> Wait<P> {
     #[must_use = "a claimed waiter sleeps until it is unparked"]
     fn claim_in_place(&self, how: Woken) -> bool {
         // ORDERING: Release pairs with the Acquire of `woken`: the waiter sees what was done before its claim.
-        self.claim
-            .compare_exchange(WAITING, how.to_word(), Ordering::Release, Ordering::Relaxed)
-            .is_ok()
+        self.claim.compare_exchange(WAITING, how.to_word(), Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     fn claimant(&self) -> ClaimToken<P> {

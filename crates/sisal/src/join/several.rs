@@ -68,10 +68,9 @@ fn wait_for_any<T>(handles: &[JoinHandle<T>], place: Place) -> Result<usize, Can
     let woken = match done {
         // One was done before all were enlisted: the wait is over before it began, unless another has claimed it already.
         Some(index) if wait.claim(Woken::Object(index as u32)).is_some() => Woken::Object(index as u32),
-        _ => park::park(
-            &wait,
-            &Waiting { reason: Reason::JoinAny, object: 0, place, deadline: None, cancellable: true },
-        ),
+        _ => {
+            park::park(&wait, &Waiting { reason: Reason::JoinAny, object: 0, place, deadline: None, cancellable: true })
+        }
     };
     for (fiber, waiter) in places().take(done.unwrap_or(handles.len())) {
         fiber.end.delist(waiter);

@@ -83,7 +83,7 @@ fn park_thread(wait: &Wait<Who>, parker: &ThreadParker, deadline: Option<Moment>
 
 fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting) -> Woken {
     if waiting.cancellable
-        && let Some(cause) = ambient_end(worker, me)
+        && let Some(cause) = ambient_end(worker)
         && wait.claim(Woken::Cancelled(cause)).is_some()
     {
         return Woken::Cancelled(cause);
@@ -110,8 +110,8 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
 }
 
 /// What ends every cancellable wait of this fiber right now, if anything does.
-fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
-    if worker.is_unwinding(me) {
+fn ambient_end(worker: &Worker) -> Option<Cause> {
+    if worker.is_unwinding() {
         return Some(Cause::Unwinding);
     }
     (worker.shared().phase() != Phase::Running).then_some(Cause::Shutdown)

@@ -9,10 +9,7 @@
 //!
 //! Since things leave only all at once, no CAS can be fooled by a head that left and came back. Nothing is lost: a
 //! push before the swap is in what the swap returns, a push after it finds the inbox empty and so owes a wake.
-#![allow(
-    unsafe_code,
-    reason = "an intrusive queue reaches its things by pointer"
-)]
+#![allow(unsafe_code, reason = "an intrusive queue reaches its things by pointer")]
 
 use super::link::{Linked, as_ptr};
 use crate::prim::atomic::{AtomicPtr, Ordering};
@@ -39,12 +36,7 @@ impl<T: Linked> Inbox<T> {
             // SAFETY: the thing is alive by the caller's promise.
             unsafe { thing.as_ref() }.link().set(NonNull::new(head));
             // ORDERING: Release pairs with the Acquire in `take_all`: the consumer sees the thing and its link.
-            match self.head.compare_exchange_weak(
-                head,
-                thing.as_ptr(),
-                Ordering::Release,
-                Ordering::Relaxed,
-            ) {
+            match self.head.compare_exchange_weak(head, thing.as_ptr(), Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return head.is_null(),
                 Err(seen) => head = seen,
             }
@@ -99,7 +91,11 @@ impl<T: Linked> Iterator for Chain<T> {
 
 impl<T> Drop for Chain<T> {
     fn drop(&mut self) {
-        debug_assert!(self.first.is_none(), "INVARIANT: what is taken from an inbox is used up ({:?})", as_ptr(self.first));
+        debug_assert!(
+            self.first.is_none(),
+            "INVARIANT: what is taken from an inbox is used up ({:?})",
+            as_ptr(self.first)
+        );
     }
 }
 

@@ -1,9 +1,6 @@
 //! A locked first-in-first-out list with a length that can be read without the lock: for spawns from outside, for
 //! what a full deque spills, and for what is placed with a chosen worker but may be stolen from it.
-#![allow(
-    unsafe_code,
-    reason = "an intrusive list reaches its things by pointer"
-)]
+#![allow(unsafe_code, reason = "an intrusive list reaches its things by pointer")]
 
 use super::link::Linked;
 use super::list::List;

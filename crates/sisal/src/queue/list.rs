@@ -2,10 +2,7 @@
 //!
 //! With very many fibers the next one's memory is in no cache. So `pop` keeps an eye [`AHEAD`] places ahead: it walks
 //! a cursor there and lets its caller prefetch what the cursor finds.
-#![allow(
-    unsafe_code,
-    reason = "an intrusive list reaches its things by pointer"
-)]
+#![allow(unsafe_code, reason = "an intrusive list reaches its things by pointer")]
 
 use super::link::Linked;
 use std::cell::Cell;

@@ -211,10 +211,7 @@ impl<T> Ring<T> {
         let half = ends.len().div_ceil(2).min(MOST_STOLEN);
         let head = ends.head.wrapping_add(half);
         // ORDERING: Acquire pairs with the Release in `push`, so the claimed slots and their things can be read.
-        if self
-            .word
-            .compare_exchange(word, Ends { head, ..ends }.word(), Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
+        if self.word.compare_exchange(word, Ends { head, ..ends }.word(), Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return Stolen::Busy;
         }
@@ -329,7 +326,9 @@ mod tests {
             }
             for n in 0..THINGS {
                 while ring.push(thing(n)).is_err() {}
-                if n % 3 == 0 && let Some(thing) = if n % 2 == 0 { ring.pop_newest() } else { ring.pop_oldest() } {
+                if n % 3 == 0
+                    && let Some(thing) = if n % 2 == 0 { ring.pop_newest() } else { ring.pop_oldest() }
+                {
                     take(thing);
                     done(1);
                 }

@@ -81,9 +81,9 @@ impl<T> Timers<T> {
     pub(crate) unsafe fn insert(&self, timer: NonNull<Timer<T>>, due: u64, now: u64) {
         let due = round_up(due, now);
         let mut rows = self.rows.borrow_mut();
-        let row = rows.entry(due).or_insert_with(|| {
-            self.spare.borrow_mut().pop().unwrap_or_else(|| Row { nodes: Vec::new(), armed: 0 })
-        });
+        let row = rows
+            .entry(due)
+            .or_insert_with(|| self.spare.borrow_mut().pop().unwrap_or_else(|| Row { nodes: Vec::new(), armed: 0 }));
         // SAFETY: alive by the caller's promise.
         let before = unsafe { timer.as_ref() }.at.replace(Some((due, row.nodes.len())));
         debug_assert!(before.is_none(), "INVARIANT: a timer stands in one queue once");

@@ -112,9 +112,8 @@ impl Worker {
         self.set_current(Some(fiber));
         // SAFETY: a fresh fiber comes out of the queues once, and is called by the worker that got it. If its closure is not
         // `Send`, it is pinned to this worker.
-        let ended = unsafe {
-            if self.shared.phase() == Phase::Running { fiber.run() } else { fiber.cancel(Cause::Shutdown) }
-        };
+        let ended =
+            unsafe { if self.shared.phase() == Phase::Running { fiber.run() } else { fiber.cancel(Cause::Shutdown) } };
         self.finish(fiber, ended);
     }
 
@@ -245,28 +244,24 @@ impl Worker {
 
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
     fn suspend(&self, me: FiberRef) {
-        if me.has_panicked.get() {
-            return self.suspend_panicked(me);
+        if std::thread::panicking() {
+            return self.suspend_in_unwinding(me);
         }
         self.leave(me);
     }
 
-    /// While a fiber is suspended in its unwinding, the thread's panic count tells others nothing about themselves.
+    /// While a fiber is suspended in its unwinding, the thread's panic count tells others nothing about themselves. The one that
+    /// is suspended here may be such another; counting it too errs on the safe side.
     #[cold]
-    fn suspend_panicked(&self, me: FiberRef) {
-        let unwinding = usize::from(std::thread::panicking());
-        me.has_panicked.set(unwinding == 1);
-        self.unwinding.set(self.unwinding.get() + unwinding);
+    fn suspend_in_unwinding(&self, me: FiberRef) {
+        self.unwinding.set(self.unwinding.get() + 1);
         self.leave(me);
-        self.unwinding.set(self.unwinding.get() - unwinding);
+        self.unwinding.set(self.unwinding.get() - 1);
     }
 
-    /// Whether `me`, which runs, is certainly unwinding from a panic of its own.
-    pub(crate) fn is_unwinding(&self, me: FiberRef) -> bool {
-        me.has_panicked.get() && self.unwinding.get() == 0 && {
-            me.has_panicked.set(std::thread::panicking());
-            me.has_panicked.get()
-        }
+    /// Whether the running fiber is certainly unwinding from a panic of its own.
+    pub(crate) fn is_unwinding(&self) -> bool {
+        std::thread::panicking() && self.unwinding.get() == 0
     }
 
     #[inline]

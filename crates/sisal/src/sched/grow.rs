@@ -58,7 +58,9 @@ fn call_outside<T>(class: SizeClass, f: impl FnOnce() -> T) -> Result<T, Box<dyn
     let depot = OF_THREADS.get_or_init(|| Depot::new(None));
     let mut one = Vec::with_capacity(1);
     depot.take(class, 1, &mut one);
-    let Some(stack) = one.pop() else { panic!("sisal: stack::grow: no memory for a stack of {} bytes", class.usable()) };
+    let Some(stack) = one.pop() else {
+        panic!("sisal: stack::grow: no memory for a stack of {} bytes", class.usable())
+    };
     let result = call_on(stack, f);
     // SAFETY: the call has returned, so nothing is left on it.
     unsafe { depot.give(&[stack]) };

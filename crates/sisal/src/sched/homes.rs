@@ -43,7 +43,10 @@ impl Worker {
     /// Whether something was said to all workers that this one has not heeded yet.
     pub(super) fn is_called(&self) -> bool {
         let phase = self.shared.phase();
-        phase == Phase::Ended || (phase == Phase::Stopping && !self.swept.get()) || self.owes_roll_call() || self.may_leave()
+        phase == Phase::Ended
+            || (phase == Phase::Stopping && !self.swept.get())
+            || self.owes_roll_call()
+            || self.may_leave()
     }
 
     /// Does what was said to all workers: ends waits when the runtime stops, and answers who is there. True if fibers may have
@@ -61,7 +64,8 @@ impl Worker {
 
     fn cancel_waits(&self) {
         for fiber in self.homed_fibers() {
-            if let Some(token) = fiber.cancellable_wait().and_then(|wait| wait.claim(Woken::Cancelled(Cause::Shutdown))) {
+            if let Some(token) = fiber.cancellable_wait().and_then(|wait| wait.claim(Woken::Cancelled(Cause::Shutdown)))
+            {
                 self.unpark_to_the_end(token);
             }
         }

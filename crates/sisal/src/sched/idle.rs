@@ -1,8 +1,6 @@
 //! Who searches, who sleeps, and how they are woken. The protocol and its proof are in `README.md` beside this file.
 
-use crate::prim::atomic::{
-    AtomicU32, AtomicU64, AtomicUsize, Backoff, Ordering, fence, fence_after_read_modify_write,
-};
+use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Backoff, Ordering, fence, fence_after_read_modify_write};
 use crate::prim::futex;
 use crossbeam_utils::CachePadded;
 use std::time::Duration;
@@ -89,12 +87,7 @@ impl Idle {
         let mut searchers = self.searchers.load(Ordering::Relaxed);
         while searchers < self.most_searchers {
             // ORDERING: Relaxed; what is promised to producers is kept by the fence on leaving.
-            match self.searchers.compare_exchange_weak(
-                searchers,
-                searchers + 1,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
+            match self.searchers.compare_exchange_weak(searchers, searchers + 1, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(seen) => searchers = seen,
             }

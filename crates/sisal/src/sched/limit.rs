@@ -2,10 +2,7 @@
 //!
 //! One lock guards the count of free places and the list of waiters. A place that becomes free while somebody waits is
 //! handed to the one who has waited longest; it never goes through the count, so nobody can snatch it.
-#![allow(
-    unsafe_code,
-    reason = "waiters are reached by pointer, under the lock"
-)]
+#![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
 
 use crate::fiber::header::Who;
 use crate::fiber::waiter::{ClaimToken, Waiter};

@@ -163,9 +163,13 @@ impl Monitor {
     fn add_workers(&mut self) {
         let wanted = (self.shared.workers() / 2).max(1);
         let remotes = self.shared.remotes.iter().enumerate();
-        let kept = remotes.clone().filter(|(_, remote)| remote.change_life(Life::Retiring, Life::Added)).take(wanted).count();
-        let absent: Vec<usize> =
-            remotes.filter(|(_, remote)| remote.life() == Life::Absent).map(|(worker, _)| worker).take(wanted - kept).collect();
+        let kept =
+            remotes.clone().filter(|(_, remote)| remote.change_life(Life::Retiring, Life::Added)).take(wanted).count();
+        let absent: Vec<usize> = remotes
+            .filter(|(_, remote)| remote.life() == Life::Absent)
+            .map(|(worker, _)| worker)
+            .take(wanted - kept)
+            .collect();
         let started = absent.into_iter().filter(|&worker| threads::start_added(&self.shared, worker)).count();
         if kept + started == 0 {
             return;
@@ -179,7 +183,8 @@ impl Monitor {
     }
 
     fn retire_added(&self) {
-        let retired = self.shared.remotes.iter().filter(|remote| remote.change_life(Life::Added, Life::Retiring)).count();
+        let retired =
+            self.shared.remotes.iter().filter(|remote| remote.change_life(Life::Added, Life::Retiring)).count();
         if retired > 0 {
             self.shared.wake_all();
         }

@@ -14,7 +14,7 @@
 
 use super::remote::Life;
 use super::shared::Phase;
-use super::worker::Worker;
+use super::worker::{Sighting, Worker};
 use crate::fiber::header::{FiberRef, Header, Who};
 use crate::fiber::waiter::{Wait, Woken};
 use crate::prim::atomic::{Ordering, spin_loop};
@@ -71,9 +71,10 @@ fn prefetch(header: &Header) {
 fn prefetch_timer(ahead: Ahead<'_, NonNull<Wait<Who>>>) {
     match ahead {
         Ahead::Node(timer) => prefetch_line(timer.as_ptr().cast()),
-        // SAFETY: a timer and the wait it belongs to stay in their waiter's frame until the waiter has been woken.
         Ahead::Owner(timer) => {
-            if let Who::Fiber(fiber) = unsafe { timer.payload.as_ref() }.who() {
+            // SAFETY: a timer and the wait it belongs to stay in their waiter's frame until the waiter has been woken.
+            let wait = unsafe { timer.payload.as_ref() };
+            if let Who::Fiber(fiber) = wait.who() {
                 prefetch_line(fiber.as_ptr().as_ptr().cast());
                 prefetch_line(fiber.as_ptr().as_ptr().wrapping_byte_add(64).cast());
             }
@@ -100,7 +101,7 @@ impl Worker {
         let tick = self.tick.get().wrapping_add(1);
         self.tick.set(tick);
         self.remote().shown.heartbeat.store(tick, Ordering::Relaxed);
-        if tick % POLL_EVERY == 0 {
+        if tick.is_multiple_of(POLL_EVERY) {
             self.poll();
         }
     }
@@ -234,7 +235,7 @@ impl Worker {
         let header = self.pinned.pop(|_| ()).or_else(|| self.remote().ring.pop_newest());
         match header {
             Some(header) => Some(fiber(header)),
-            None if self.takes_fresh() => self.from_lane(self.index).or_else(|| self.injected()),
+            None if self.takes_fresh() => self.take_from_lane(self.index).or_else(|| self.injected()),
             None => None,
         }
     }
@@ -245,7 +246,7 @@ impl Worker {
         (0..4).find_map(|offset| match (first + offset) % 4 {
             0 => self.remote().ring.pop_oldest().map(fiber),
             1 if self.takes_fresh() => self.injected(),
-            2 if self.takes_fresh() => self.from_lane(self.index),
+            2 if self.takes_fresh() => self.take_from_lane(self.index),
             3 => self.pinned.pop(|_| ()).map(fiber),
             _ => None,
         })
@@ -259,7 +260,7 @@ impl Worker {
         header.map(fiber)
     }
 
-    fn from_lane(&self, worker: usize) -> Option<FiberRef> {
+    fn take_from_lane(&self, worker: usize) -> Option<FiberRef> {
         self.shared.remotes[worker].lane.take_share(1, 1, |_| ()).map(fiber)
     }
 
@@ -297,7 +298,7 @@ impl Worker {
         let start = self.random.borrow_mut().usize(0..workers);
         let others = (0..workers).map(|offset| (start + offset) % workers).filter(|&victim| victim != self.index);
         for victim in others {
-            if let Some(fiber) = self.steal_from(victim).or_else(|| self.from_lane(victim)) {
+            if let Some(fiber) = self.steal_from(victim).or_else(|| self.take_from_lane(victim)) {
                 return Some(fiber);
             }
         }
@@ -316,12 +317,12 @@ impl Worker {
 
     /// Whether what is oldest at `victim` was there some time ago already.
     fn has_waited(&self, victim: usize, oldest: Oldest) -> bool {
-        let (seen, since) = self.sightings[victim].get();
-        if seen != Some(oldest) {
-            self.sightings[victim].set((Some(oldest), self.now.get()));
+        let sighting = self.sightings[victim].get();
+        if sighting.oldest != Some(oldest) {
+            self.sightings[victim].set(Sighting { oldest: Some(oldest), since: self.now.get() });
             return false;
         }
-        self.now.get().0 >= since.0 + LEAVE_TO_OWNER
+        self.now.get().0 >= sighting.since.0 + LEAVE_TO_OWNER
     }
 
     fn has_foreign_fresh(&self) -> bool {

@@ -118,7 +118,12 @@ pub(crate) fn join_all(shared: &Shared) {
 
 /// Runs `f` as the main fiber, on the calling thread's own stack, with that thread as worker 0; then stops the runtime and
 /// goes on as a worker until it has ended, or its time is up and nothing is homed here.
-pub(crate) fn run_main<T>(shared: &Arc<Shared>, stack: Stack, place: Place, f: impl FnOnce() -> T) -> thread::Result<T> {
+pub(crate) fn run_main<T>(
+    shared: &Arc<Shared>,
+    stack: Stack,
+    place: Place,
+    f: impl FnOnce() -> T,
+) -> thread::Result<T> {
     let _alternate = AltStack::ensure();
     shared.remotes[0].set_life(Life::Base);
     let worker = Worker::new(Arc::clone(shared), 0, Some(stack));

@@ -2,10 +2,7 @@
 //!
 //! Fibers run in the middle of the worker's functions, so no borrow of its state may be held across a call of a fiber or a
 //! switch. Cells are set and read in one step; the `RefCell`s inside queues are borrowed for one operation.
-#![allow(
-    unsafe_code,
-    reason = "the thread-local points to the worker in its thread's root frame"
-)]
+#![allow(unsafe_code, reason = "the thread-local points to the worker in its thread's root frame")]
 
 use super::remote::Remote;
 use super::shared::{ID_BLOCK, Shared};
@@ -67,13 +64,20 @@ pub(crate) struct Worker {
     pub(super) starting: Cell<Option<FiberRef>>,
     /// The last roll call this worker has answered.
     pub(super) roll_call: Cell<u32>,
-    /// For each worker, the oldest fresh work last seen there, and since when.
-    pub(super) sightings: Box<[Cell<(Option<Oldest>, Moment)>]>,
+    /// What was last seen at each worker.
+    pub(super) sightings: Box<[Cell<Sighting>]>,
     pub(super) random: RefCell<fastrand::Rng>,
     /// How many fibers of this worker are suspended in the middle of their unwinding from a panic.
     pub(super) unwinding: Cell<usize>,
     /// A scratch place for contexts that are never resumed.
     pub(super) nowhere: Cell<Suspended>,
+}
+
+/// The oldest fresh work seen at another worker, and when it was first seen.
+#[derive(Copy, Clone, Default)]
+pub(super) struct Sighting {
+    pub(super) oldest: Option<Oldest>,
+    pub(super) since: Moment,
 }
 
 impl Worker {
@@ -101,7 +105,7 @@ impl Worker {
             ids: Cell::new((0, 0)),
             starting: Cell::new(None),
             roll_call: Cell::new(0),
-            sightings: (0..shared.remotes.len()).map(|_| Cell::new((None, Moment::NEVER))).collect(),
+            sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
             random: RefCell::new(fastrand::Rng::new()),
             unwinding: Cell::new(0),
             nowhere: Cell::new(Suspended::NONE),

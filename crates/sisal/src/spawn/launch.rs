@@ -78,7 +78,7 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
         let handle = unsafe { JoinHandle::new(fiber) };
         match inside {
             Some(worker) => enqueue_inside(worker, fiber, options.start, place),
-            None => shared.enqueue_outside(fiber, options.start.from_outside()),
+            None => shared.enqueue_outside(fiber, options.start.seen_from_outside()),
         }
         Ok(handle)
     })
@@ -122,10 +122,7 @@ fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKin
     // SAFETY: the wait below has no deadline and is not cancellable, so only the limit ends it, which unlinks the record.
     if unsafe { limit.enter_or_enlist(&waiter) } == Admission::MustWait {
         let object = ptr::from_ref(limit).addr();
-        park::park(
-            &wait,
-            &Waiting { reason: Reason::SpawnLimit, object, place, deadline: None, cancellable: false },
-        );
+        park::park(&wait, &Waiting { reason: Reason::SpawnLimit, object, place, deadline: None, cancellable: false });
     }
     Ok(())
 }
@@ -146,7 +143,7 @@ fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) 
 }
 
 impl Start {
-    fn from_outside(self) -> Placement {
+    fn seen_from_outside(self) -> Placement {
         match self {
             Start::Anywhere => Placement::Anywhere,
             Start::Spread => Placement::Spread,

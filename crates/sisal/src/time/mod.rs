@@ -73,8 +73,7 @@ pub fn sleep_until(instant: Instant) -> Result<(), Cancelled> {
 
 fn sleep_to(deadline: Moment, place: Place) -> Result<(), Cancelled> {
     let wait = Wait::new(park::me());
-    let waiting =
-        Waiting { reason: Reason::Sleep, object: 0, place, deadline: Some(deadline), cancellable: true };
+    let waiting = Waiting { reason: Reason::Sleep, object: 0, place, deadline: Some(deadline), cancellable: true };
     match park::park(&wait, &waiting) {
         Woken::Deadline => Ok(()),
         Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
