@@ -144,17 +144,19 @@ impl Idle {
         None
     }
 
-    /// Something for `worker` alone was published: wakes it if it sleeps.
+    /// Something for `worker` alone was published: wakes it if it sleeps. True if it did.
     #[inline]
-    pub(crate) fn wake_worker(&self, worker: usize, bed: &Bed) {
+    pub(crate) fn wake_worker(&self, worker: usize, bed: &Bed) -> bool {
         // ORDERING: README, A: pairs with the fence in `announce`. (The push before was a read-modify-write.)
         fence_after_read_modify_write();
         for secluded in [false, true] {
             let (word, bit) = self.bit(worker, secluded);
             if word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
                 bed.wake(false);
+                return true;
             }
         }
+        false
     }
 
     /// Steps 1 to 4: `worker` is about to sleep.

@@ -124,10 +124,11 @@ impl Shared {
         let worker = (0..self.remotes.len()).filter(exists).min_by_key(load).unwrap_or(0);
         // SAFETY: fresh from its allocation.
         unsafe { self.remotes[worker].lane.push([fiber.as_ptr()]) };
-        // ORDERING: sched/README; as mail for that worker first, and as fresh work for all.
+        // ORDERING: sched/README; as mail for that worker if it sleeps, and else as fresh work for all.
         fence(Ordering::SeqCst);
-        self.idle.wake_worker(worker, self.bed(worker));
-        self.announce_fresh();
+        if !self.idle.wake_worker(worker, self.bed(worker)) {
+            self.announce_fresh();
+        }
     }
 
     /// Puts a fiber into the inbox of the only worker that may run it.

@@ -78,6 +78,8 @@ pub(crate) struct Worker {
 pub(super) struct Sighting {
     pub(super) oldest: Option<Oldest>,
     pub(super) since: Moment,
+    /// When something was first seen in its lane, since that was last empty.
+    pub(super) lane_since: Option<Moment>,
 }
 
 impl Worker {
