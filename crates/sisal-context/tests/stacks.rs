@@ -1,9 +1,6 @@
 //! Stacks as their users see them: taken, given back, trimmed, guarded; and faults, each in a child process
 //! of its own.
-#![allow(
-    unsafe_code,
-    reason = "stacks are raw memory, and faults are raised on purpose"
-)]
+#![allow(unsafe_code, reason = "stacks are raw memory, and faults are raised on purpose")]
 
 use sisal_context::fault::{self, AltStack};
 use sisal_context::stack::{Depot, GuardKind, SizeClass, Stack};
@@ -99,10 +96,7 @@ fn ten_thousand_stacks_leave_one_arena_per_class_after_a_trim() {
     stacks.iter().chain(&few).for_each(|&stack| touch(stack, 1));
     assert_eq!(depot.counts().in_use, 10_100);
     assert_eq!(depot.counts().arenas, 157 + 2);
-    assert!(
-        mappings_holding(&stacks) < 20,
-        "neighbouring arenas were not merged"
-    );
+    assert!(mappings_holding(&stacks) < 20, "neighbouring arenas were not merged");
 
     give(&depot, &stacks);
     give(&depot, &few);
@@ -110,10 +104,7 @@ fn ten_thousand_stacks_leave_one_arena_per_class_after_a_trim() {
     let trimmed = depot.trim();
     assert_eq!((trimmed.stacks, trimmed.arenas), (10_100, 156 + 1));
     let counts = depot.counts();
-    assert_eq!(
-        (counts.in_use, counts.dirty, counts.arenas, counts.free),
-        (0, 0, 2, 128)
-    );
+    assert_eq!((counts.in_use, counts.dirty, counts.arenas, counts.free), (0, 0, 2, 128));
     assert_eq!(counts.mapped_bytes, ARENA_BYTES + 64 * small.slot_size());
 }
 
@@ -133,9 +124,7 @@ fn mappings_holding(stacks: &[Stack]) -> usize {
     });
     // A stack lies in (start, end], by its top.
     let count = |limit: usize| tops.partition_point(|&top| top <= limit);
-    bounds
-        .filter(|&(start, end)| count(start) < count(end))
-        .count()
+    bounds.filter(|&(start, end)| count(start) < count(end)).count()
 }
 
 #[test]
@@ -150,16 +139,9 @@ fn trimming_drops_the_pages_of_free_stacks_and_of_no_other() {
         assert_eq!((trimmed.stacks, trimmed.arenas), (3 * 64 - 30, 1));
         assert_eq!(depot.trim(), Default::default(), "nothing is left to trim");
 
-        assert!(
-            out.iter()
-                .all(|&stack| read(stack) == 7 && stack.canary_intact())
-        );
+        assert!(out.iter().all(|&stack| read(stack) == 7 && stack.canary_intact()));
         let again = take(&depot, CLASS, 3 * 64 - 30);
-        assert!(
-            again
-                .iter()
-                .all(|&stack| read(stack) == 0 && stack.canary_intact())
-        );
+        assert!(again.iter().all(|&stack| read(stack) == 0 && stack.canary_intact()));
         give(&depot, &again);
         give(&depot, out);
     }
@@ -203,21 +185,13 @@ fn the_limit_holds_over_all_classes() {
 fn an_overwritten_canary_is_seen_and_written_anew_for_the_next_user() {
     let depot = Depot::with_guards(None, GuardKind::Canary);
     let stacks = take(&depot, CLASS, 2);
-    assert!(
-        stacks
-            .iter()
-            .all(|stack| stack.needs_canary_check() && stack.canary_intact())
-    );
+    assert!(stacks.iter().all(|stack| stack.needs_canary_check() && stack.canary_intact()));
     // SAFETY: canaries leave the whole slot mapped and writable, and the slot is out.
     unsafe { stacks[0].top().sub(CLASS.slot_size()).write(1) };
     assert!(!stacks[0].canary_intact());
     assert!(stacks[1].canary_intact());
     give(&depot, &stacks);
-    assert!(
-        take(&depot, CLASS, 2)
-            .iter()
-            .all(|stack| stack.canary_intact())
-    );
+    assert!(take(&depot, CLASS, 2).iter().all(|stack| stack.canary_intact()));
 }
 
 #[test]
@@ -225,10 +199,7 @@ fn guards_that_fault_need_no_canary_check() {
     for kind in [GuardKind::Marker, GuardKind::Protected] {
         let depot = Depot::with_guards(None, kind);
         let stack = take(&depot, CLASS, 1)[0];
-        assert_eq!(
-            stack.needs_canary_check(),
-            stack.guard_kind() == GuardKind::Canary
-        );
+        assert_eq!(stack.needs_canary_check(), stack.guard_kind() == GuardKind::Canary);
         assert!(stack.guard_kind() >= kind);
         give(&depot, &[stack]);
     }
@@ -288,11 +259,7 @@ fn report(address: usize) -> bool {
 
 fn run_in_child(scenario: &str) -> Output {
     Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "this_is_the_child_process_if_it_has_a_scenario",
-            "--nocapture",
-        ])
+        .args(["--exact", "this_is_the_child_process_if_it_has_a_scenario", "--nocapture"])
         .env(SCENARIO, scenario)
         .output()
         .unwrap()
@@ -301,11 +268,7 @@ fn run_in_child(scenario: &str) -> Output {
 fn assert_ends(scenario: &str, by_signal: i32, reported: bool) {
     let output = run_in_child(scenario);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(
-        output.status.signal(),
-        Some(by_signal),
-        "{scenario}: {stderr}"
-    );
+    assert_eq!(output.status.signal(), Some(by_signal), "{scenario}: {stderr}");
     assert_eq!(stderr.contains(REPORT), reported, "{scenario}: {stderr}");
 }
 
@@ -374,14 +337,7 @@ fn bus_error() {
     let page = unsafe {
         let file = libc::memfd_create(c"empty".as_ptr(), 0);
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        libc::mmap(
-            std::ptr::null_mut(),
-            4096,
-            access,
-            libc::MAP_SHARED,
-            file,
-            0,
-        ) as usize
+        libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, file, 0) as usize
     };
     GUARD[0].store(page, Relaxed);
     GUARD[1].store(page + 4096, Relaxed);
@@ -416,10 +372,7 @@ fn set_action(signal: i32, handler: usize, flags: i32) {
 }
 
 fn forbid_core_dumps() {
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: reads a live struct.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
 }
@@ -481,11 +434,7 @@ fn another_fault_goes_to_the_previous_handler() {
     for scenario in ["plain", "informed"] {
         let output = run_in_child(scenario);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(
-            output.status.code(),
-            Some(EXIT_OF_PREVIOUS),
-            "{scenario}: {stderr}"
-        );
+        assert_eq!(output.status.code(), Some(EXIT_OF_PREVIOUS), "{scenario}: {stderr}");
         assert!(stderr.contains(PREVIOUS), "{scenario}: {stderr}");
     }
 }
@@ -499,11 +448,7 @@ fn a_signal_that_was_sent_stays_ignored() {
 
 fn assert_succeeds(scenario: &str) {
     let output = run_in_child(scenario);
-    assert!(
-        output.status.success(),
-        "{scenario}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{scenario}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -532,20 +477,14 @@ fn max_map_count() -> usize {
 }
 
 fn take_until_memory_is_refused() {
-    let limit = libc::rlimit {
-        rlim_cur: 4 << 30,
-        rlim_max: 4 << 30,
-    };
+    let limit = libc::rlimit { rlim_cur: 4 << 30, rlim_max: 4 << 30 };
     // SAFETY: reads a live struct.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
     let depot = Depot::new(None);
     let some = take(&depot, CLASS, 100_000);
     assert!(some.len() < 100_000 && some.len().is_multiple_of(64));
     assert_eq!(take(&depot, CLASS, 1).len(), 0);
-    assert_eq!(
-        (depot.counts().in_use, depot.counts().free),
-        (some.len(), 0)
-    );
+    assert_eq!((depot.counts().in_use, depot.counts().free), (some.len(), 0));
     give(&depot, &some);
     assert_eq!(take(&depot, CLASS, 100_000).len(), some.len());
 }
@@ -556,20 +495,11 @@ fn take_until_guards_are_canaries() {
     let protected = stacks.partition_point(|stack| stack.guard_kind() == GuardKind::Protected);
     // Half of all mappings are for guards, two for each, in whole arenas.
     assert_eq!(protected, max_map_count() / 2 / (2 * 64) * 64);
-    assert!(
-        stacks[protected..]
-            .iter()
-            .all(|stack| stack.needs_canary_check() && stack.canary_intact())
-    );
+    assert!(stacks[protected..].iter().all(|stack| stack.needs_canary_check() && stack.canary_intact()));
     give(&depot, &stacks);
     depot.trim();
     let again = take(&depot, CLASS, 65);
-    assert!(
-        again
-            .iter()
-            .any(|stack| stack.guard_kind() == GuardKind::Protected),
-        "the budget is back"
-    );
+    assert!(again.iter().any(|stack| stack.guard_kind() == GuardKind::Protected), "the budget is back");
 }
 
 fn take_when_guards_cannot_be_finished() {
@@ -580,11 +510,7 @@ fn take_when_guards_cannot_be_finished() {
     }
     let depot = Depot::with_guards(None, GuardKind::Protected);
     let stacks = take(&depot, CLASS, 64);
-    assert!(
-        stacks
-            .iter()
-            .all(|stack| stack.needs_canary_check() && stack.canary_intact())
-    );
+    assert!(stacks.iter().all(|stack| stack.needs_canary_check() && stack.canary_intact()));
 }
 
 fn trim_when_nothing_can_be_unmapped() {
@@ -592,11 +518,7 @@ fn trim_when_nothing_can_be_unmapped() {
     let stacks = take(&depot, CLASS, 40 * 64);
     stacks.iter().for_each(|&stack| touch(stack, 7));
     let middle = arena_between_others(&stacks);
-    let other = if middle[0].top() == stacks[0].top() {
-        stacks[64]
-    } else {
-        stacks[0]
-    };
+    let other = if middle[0].top() == stacks[0].top() { stacks[64] } else { stacks[0] };
     give(&depot, middle);
     give(&depot, &[other]);
     use_up_all_mappings();
@@ -607,10 +529,7 @@ fn trim_when_nothing_can_be_unmapped() {
     let again = take(&depot, CLASS, 65);
     assert_eq!(again[0].top(), other.top());
     assert_eq!(tops(&again[1..]), tops(middle));
-    assert!(
-        again.iter().all(|&stack| read(stack) == 0),
-        "pages were dropped"
-    );
+    assert!(again.iter().all(|&stack| read(stack) == 0), "pages were dropped");
 }
 
 /// An arena with neighbours, so that its mapping goes on on both sides.

@@ -251,7 +251,7 @@ fn in_the_background() -> Outcome {
     let sum = thread::spawn(move || other.spawn(|| (1..=100u32).sum::<u32>()).join());
     line("spawned from another thread", sum.join().expect("it doesn't panic")?);
     let report = runtime.shutdown(Duration::from_secs(1));
-    println!("    shutdown says: {report}");
+    println!("    shutdown says:\n    {report}");
     Ok(())
 }
 
@@ -287,7 +287,7 @@ fn what_is_left_over() -> Outcome {
         sisal::yield_now();
     }
     let report = runtime.shutdown(Duration::from_millis(100));
-    println!("    one that will not end: {report}");
+    println!("    one that will not end, as the report of a shutdown names it:\n    {report}");
     STOP.store(true, Ordering::Relaxed);
     Ok(())
 }

@@ -47,14 +47,7 @@ impl AltStack {
     pub fn ensure() -> io::Result<AltStack> {
         let former = current()?;
         let is_enough = former.ss_flags & libc::SS_DISABLE == 0 && former.ss_size >= ENOUGH;
-        Ok(AltStack {
-            _own: if is_enough {
-                None
-            } else {
-                Some(Own::install(former)?)
-            },
-            of_this_thread: PhantomData,
-        })
+        Ok(AltStack { _own: if is_enough { None } else { Some(Own::install(former)?) }, of_this_thread: PhantomData })
     }
 }
 
@@ -72,11 +65,7 @@ impl Own {
         // SAFETY: the mapping is ours, and `drop` unmaps it even if this fails.
         unsafe {
             let low = own.base.byte_add(guard);
-            mprotect(
-                low,
-                own.bytes - guard,
-                MprotectFlags::READ | MprotectFlags::WRITE,
-            )?;
+            mprotect(low, own.bytes - guard, MprotectFlags::READ | MprotectFlags::WRITE)?;
         }
         change(&own.as_stack())?;
         Ok(own)
@@ -89,19 +78,11 @@ impl Own {
         let flags = MapFlags::PRIVATE | MapFlags::STACK;
         // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
         let base = unsafe { mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::empty(), flags) }?;
-        Ok(Own {
-            base,
-            bytes,
-            former,
-        })
+        Ok(Own { base, bytes, former })
     }
 
     fn as_stack(&self) -> stack_t {
-        stack_t {
-            ss_sp: self.base.wrapping_byte_add(page_size()),
-            ss_flags: 0,
-            ss_size: self.bytes - page_size(),
-        }
+        stack_t { ss_sp: self.base.wrapping_byte_add(page_size()), ss_flags: 0, ss_size: self.bytes - page_size() }
     }
 
     /// Puts the former alternate stack back: whether ours is out of use. If the thread has another one by
@@ -126,11 +107,7 @@ impl Drop for Own {
 }
 
 fn current() -> io::Result<stack_t> {
-    let mut stack = stack_t {
-        ss_sp: ptr::null_mut(),
-        ss_flags: 0,
-        ss_size: 0,
-    };
+    let mut stack = stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     // SAFETY: reads into a live struct.
     check(unsafe { libc::sigaltstack(ptr::null(), &mut stack) })?;
     Ok(stack)
@@ -143,11 +120,7 @@ fn change(stack: &stack_t) -> io::Result<()> {
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -188,20 +161,13 @@ mod tests {
     #[test]
     fn a_thread_without_any_gets_one_and_loses_it() {
         on_a_thread(|| {
-            let disabled = stack_t {
-                ss_sp: ptr::null_mut(),
-                ss_flags: libc::SS_DISABLE,
-                ss_size: 0,
-            };
+            let disabled = stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
             let former = current().unwrap();
             change(&disabled).unwrap();
             let alt_stack = AltStack::ensure().unwrap();
             assert_eq!(current().unwrap().ss_flags & libc::SS_DISABLE, 0);
             drop(alt_stack);
-            assert_eq!(
-                current().unwrap().ss_flags & libc::SS_DISABLE,
-                libc::SS_DISABLE
-            );
+            assert_eq!(current().unwrap().ss_flags & libc::SS_DISABLE, libc::SS_DISABLE);
             change(&former).unwrap();
         });
     }

@@ -45,16 +45,8 @@ pub(super) unsafe fn advise(ranges: &[iovec], advice: c_int) -> io::Result<()> {
 unsafe fn advise_vectored(ranges: &[iovec], advice: c_int) -> bool {
     let total: usize = ranges.iter().map(|range| range.iov_len).sum();
     // SAFETY: pointer and count describe a live slice; what the advice does is the caller's promise.
-    let advised = unsafe {
-        libc::syscall(
-            libc::SYS_process_madvise,
-            PIDFD_SELF,
-            ranges.as_ptr(),
-            ranges.len(),
-            advice,
-            0,
-        )
-    };
+    let advised =
+        unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF, ranges.as_ptr(), ranges.len(), advice, 0) };
     usize::try_from(advised) == Ok(total)
 }
 
@@ -73,8 +65,5 @@ unsafe fn advise_one_by_one(ranges: &[iovec], advice: c_int) -> io::Result<()> {
 
 /// A range for [`advise`].
 pub(super) fn range(start: *mut u8, len: usize) -> iovec {
-    iovec {
-        iov_base: start.cast::<c_void>(),
-        iov_len: len,
-    }
+    iovec { iov_base: start.cast::<c_void>(), iov_len: len }
 }

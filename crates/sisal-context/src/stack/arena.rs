@@ -104,11 +104,7 @@ impl Arena {
     pub(super) fn put(&mut self, stack: Stack) {
         let bit = 1 << stack.slot;
         debug_assert_eq!(stack.class, self.class, "a stack of another depot");
-        debug_assert_eq!(
-            stack.top,
-            self.top_of(stack.slot),
-            "a stack of another depot"
-        );
+        debug_assert_eq!(stack.top, self.top_of(stack.slot), "a stack of another depot");
         debug_assert_eq!(self.free & bit, 0, "a stack was given back twice");
         self.free |= bit;
         self.dirty |= bit;
@@ -123,11 +119,7 @@ impl Arena {
     }
 
     pub(super) fn end_trim(&mut self, trimming: u64) {
-        debug_assert_eq!(
-            self.free & trimming,
-            0,
-            "a slot was trimmed while it was free"
-        );
+        debug_assert_eq!(self.free & trimming, 0, "a slot was trimmed while it was free");
         self.free |= trimming;
     }
 
@@ -137,19 +129,14 @@ impl Arena {
         let size = self.class.slot_size();
         match self.kind {
             GuardKind::Canary => self.ranges(slots, 0, size),
-            GuardKind::Marker | GuardKind::Protected => {
-                self.ranges(slots, GUARD_BYTES, size - GUARD_BYTES)
-            }
+            GuardKind::Marker | GuardKind::Protected => self.ranges(slots, GUARD_BYTES, size - GUARD_BYTES),
         }
     }
 
     /// Gives the address space back, or the arena if the kernel refuses (cutting a hole into a mapping
     /// makes two of it, and their number has a limit). Then at least its pages are given back.
     pub(super) fn unmap(mut self) -> Result<(), Arena> {
-        debug_assert!(
-            self.is_entirely_free(),
-            "an arena was unmapped under its stacks"
-        );
+        debug_assert!(self.is_entirely_free(), "an arena was unmapped under its stacks");
         // SAFETY: the arena owns this mapping, and none of its stacks is out.
         if unsafe { munmap(self.base.as_ptr().cast(), self.bytes()) }.is_ok() {
             guard::uninstalled(self.kind, self.slots());
@@ -163,13 +150,7 @@ impl Arena {
     }
 
     fn stack(&self, index: u32, slot: u8) -> Stack {
-        Stack {
-            top: self.top_of(slot),
-            arena: index,
-            slot,
-            class: self.class,
-            kind: self.kind,
-        }
+        Stack { top: self.top_of(slot), arena: index, slot, class: self.class, kind: self.kind }
     }
 
     fn top_of(&self, slot: u8) -> *mut u8 {
@@ -177,17 +158,13 @@ impl Arena {
     }
 
     fn at(&self, slot: usize, offset: usize) -> *mut u8 {
-        self.base
-            .as_ptr()
-            .wrapping_add(slot * self.class.slot_size() + offset)
+        self.base.as_ptr().wrapping_add(slot * self.class.slot_size() + offset)
     }
 
     /// The part of each of the given slots that starts at `offset` and is `len` long.
     fn ranges(&self, slots: u64, offset: usize, len: usize) -> Vec<iovec> {
         let chosen = (0..self.slots()).filter(|slot| slots >> slot & 1 == 1);
-        chosen
-            .map(|slot| advise::range(self.at(slot, offset), len))
-            .collect()
+        chosen.map(|slot| advise::range(self.at(slot, offset), len)).collect()
     }
 }
 
@@ -229,16 +206,10 @@ mod tests {
         for slot in [40, 7, 21] {
             arena.put(stacks[slot]);
         }
-        let again: Vec<_> = taken(&mut arena, 2)
-            .iter()
-            .map(|stack| stack.slot)
-            .collect();
+        let again: Vec<_> = taken(&mut arena, 2).iter().map(|stack| stack.slot).collect();
         assert_eq!(again, [7, 21]);
         assert_eq!(arena.dirty(), 1);
-        stacks
-            .iter()
-            .filter(|stack| stack.slot != 40)
-            .for_each(|&stack| arena.put(stack));
+        stacks.iter().filter(|stack| stack.slot != 40).for_each(|&stack| arena.put(stack));
         assert!(arena.unmap().is_ok());
     }
 

@@ -3,10 +3,7 @@
 //! Workers take and give batches; what they keep between is theirs. The lock is held for bookkeeping
 //! only ([`Ledger`]): mapping, unmapping and giving back pages happen outside of it, with the stacks in
 //! question reserved or withheld.
-#![allow(
-    unsafe_code,
-    reason = "taking a stack back trusts the caller; advises memory"
-)]
+#![allow(unsafe_code, reason = "taking a stack back trusts the caller; advises memory")]
 
 use super::advise::advise;
 use super::arena::Arena;
@@ -74,12 +71,7 @@ impl Depot {
     /// A depot with no stronger guards than `strongest`: for tests, which need each kind on any kernel.
     #[doc(hidden)]
     pub fn with_guards(limit: Option<usize>, strongest: GuardKind) -> Depot {
-        Depot {
-            limit: limit.unwrap_or(usize::MAX),
-            strongest,
-            dirty: AtomicUsize::new(0),
-            ledger: Mutex::default(),
-        }
+        Depot { limit: limit.unwrap_or(usize::MAX), strongest, dirty: AtomicUsize::new(0), ledger: Mutex::default() }
     }
 
     /// Appends up to `want` stacks to `out` and returns how many. None means that none can be had now:
@@ -178,10 +170,7 @@ impl Depot {
 
 impl Drop for Depot {
     fn drop(&mut self) {
-        let ledger = self
-            .ledger
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let ledger = self.ledger.get_mut().unwrap_or_else(PoisonError::into_inner);
         for arena in ledger.drain().filter(Arena::is_entirely_free) {
             // What can't be unmapped is left with its pages given back.
             arena.unmap().ok();

@@ -137,9 +137,8 @@ impl Budget {
 fn protected_budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
-        let allowed = std::fs::read_to_string("/proc/sys/vm/max_map_count")
-            .ok()
-            .and_then(|text| text.trim().parse().ok());
+        let allowed =
+            std::fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
         allowed.unwrap_or(DEFAULT_MAX_MAP_COUNT) / 2
     })
 }
@@ -198,9 +197,7 @@ mod tests {
     #[test]
     fn a_canary_is_unique_to_its_slot_and_any_word_of_it_counts() {
         let mut memory = [[0_u64; CANARY_WORDS]; 2];
-        let slots = memory
-            .each_mut()
-            .map(|words| words.as_mut_ptr().cast::<u8>());
+        let slots = memory.each_mut().map(|words| words.as_mut_ptr().cast::<u8>());
         // SAFETY: both slots are live words of this frame.
         unsafe {
             arm_canary(slots[0]);

@@ -125,9 +125,7 @@ impl Ledger {
         }
         let slots = self.update(index, Arena::begin_trim);
         if slots != 0 {
-            batch
-                .ranges
-                .extend(self.arena(index).resident_ranges(slots));
+            batch.ranges.extend(self.arena(index).resident_ranges(slots));
             batch.withheld.push((index, slots));
         }
         // An entirely free one is looked at again: it may not be current the next time.
@@ -160,10 +158,7 @@ impl Ledger {
     }
 
     pub(super) fn counts(&self) -> Counts {
-        Counts {
-            free: self.slots.saturating_sub(self.counts.in_use),
-            ..self.counts
-        }
+        Counts { free: self.slots.saturating_sub(self.counts.in_use), ..self.counts }
     }
 
     fn arena_with_room(&self, class: SizeClass) -> Option<u32> {
@@ -180,8 +175,7 @@ impl Ledger {
     /// Changes an arena, and keeps the sums and sets in step.
     fn update<R>(&mut self, index: u32, change: impl FnOnce(&mut Arena) -> R) -> R {
         let arena = self.arenas[index as usize].as_mut();
-        let arena =
-            arena.expect("an arena with stacks out, or in a set of the ledger, is in its place");
+        let arena = arena.expect("an arena with stacks out, or in a set of the ledger, is in its place");
         self.counts.dirty -= arena.dirty();
         let result = change(arena);
         self.counts.dirty += arena.dirty();
@@ -195,9 +189,7 @@ impl Ledger {
         self.counts.arenas += 1;
         self.counts.mapped_bytes += arena.bytes();
         self.slots += arena.slots();
-        self.pools[arena.class().index()]
-            .room
-            .insert(index as usize);
+        self.pools[arena.class().index()].room.insert(index as usize);
         self.to_trim.insert(index as usize);
         self.arenas[index as usize] = Some(arena);
     }
@@ -209,9 +201,7 @@ impl Ledger {
         self.counts.mapped_bytes -= arena.bytes();
         self.counts.dirty -= arena.dirty();
         self.slots -= arena.slots();
-        self.pools[arena.class().index()]
-            .room
-            .remove(index as usize);
+        self.pools[arena.class().index()].room.remove(index as usize);
         self.to_trim.remove(index as usize);
         arena
     }

@@ -19,10 +19,7 @@
 //! | `depot` | the lock around the ledger, and the system calls outside of that lock |
 //!
 //! Nothing here knows what runs on a stack.
-#![allow(
-    unsafe_code,
-    reason = "a Stack is an address into a mapping that its depot keeps alive"
-)]
+#![allow(unsafe_code, reason = "a Stack is an address into a mapping that its depot keeps alive")]
 
 mod advise;
 mod arena;
@@ -152,13 +149,8 @@ mod tests {
     #[test]
     fn guard_usable_and_top_lie_end_to_end_in_the_slot() {
         let class = SizeClass::DEFAULT;
-        let stack = Stack {
-            top: std::ptr::without_provenance_mut(1 << 20),
-            arena: 0,
-            slot: 0,
-            class,
-            kind: GuardKind::Marker,
-        };
+        let stack =
+            Stack { top: std::ptr::without_provenance_mut(1 << 20), arena: 0, slot: 0, class, kind: GuardKind::Marker };
         assert_eq!(stack.guard().start, (1 << 20) - class.slot_size());
         assert_eq!(stack.guard().end, stack.usable().start);
         assert_eq!(stack.guard().len(), GUARD_BYTES);

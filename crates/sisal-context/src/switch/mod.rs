@@ -27,10 +27,7 @@
 //! The word passed to `switch` arrives as its result on the other side (or as the argument of the
 //! entry function, the first time). The floating-point control words are not switched: they belong to
 //! the thread, as Rust assumes them to be at their defaults.
-#![allow(
-    unsafe_code,
-    reason = "leaving one stack for another can't be said in safe Rust"
-)]
+#![allow(unsafe_code, reason = "leaving one stack for another can't be said in safe Rust")]
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
