@@ -13,11 +13,13 @@ pub(crate) struct Injector<T> {
     list: Mutex<List<T>>,
     /// INVARIANT: changed under the lock, to the length of the list.
     len: AtomicUsize,
+    /// How often something was taken. Changed under the lock.
+    takes: AtomicUsize,
 }
 
 impl<T: Linked + Send> Injector<T> {
     pub(crate) fn new() -> Injector<T> {
-        Injector { list: Mutex::new(List::new()), len: AtomicUsize::new(0) }
+        Injector { list: Mutex::new(List::new()), len: AtomicUsize::new(0), takes: AtomicUsize::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, List<T>> {
@@ -34,6 +36,12 @@ impl<T: Linked + Send> Injector<T> {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// A number that changes with everything that is taken: whoever sees it unchanged, and something there both times, knows that
+    /// the first thing has been there all the time.
+    pub(crate) fn takes(&self) -> usize {
+        self.takes.load(Ordering::Relaxed)
     }
 
     /// Adds `things` at the end, in their order.
@@ -68,6 +76,7 @@ impl<T: Linked + Send> Injector<T> {
             rest(thing);
         }
         self.len.store(list.len(), Ordering::Relaxed);
+        self.takes.store(self.takes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         first
     }
 }

@@ -5,7 +5,7 @@ use super::worker;
 use sisal_context::stack::{Depot, SizeClass, Stack};
 use sisal_context::switch;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 
 /// Runs `f` on a stack with at least `size` usable bytes, and returns what it returns. For the part of a program that goes
@@ -13,8 +13,10 @@ use std::sync::OnceLock;
 ///
 /// In a fiber, `f` may do whatever the fiber may, also wait. Outside of fibers it works too. Panics pass through.
 ///
+/// These stacks don't count against `max_stacks`.
+///
 /// # Panics
-/// If `size` is impossible: below 4 KiB, or above 1 GiB.
+/// If `size` is impossible: below 4 KiB, or above 1 GiB; and if the system has no memory for it.
 ///
 /// ```
 /// fn depth(n: u64) -> u64 {
@@ -33,22 +35,17 @@ pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
         Err(error) => panic!("sisal: stack::grow({size}): {error}"),
     };
     let result = worker::with_fiber(|running| match running {
-        Some((worker, me)) => {
-            let stack = loop {
-                match worker.stacks.take_class(&worker.shared, class) {
-                    Some(stack) => break stack,
-                    // A shortage slows, it does not fail.
-                    None => worker.yield_now(me, Location::caller()),
-                }
-            };
+        None => call_outside(class, f),
+        Some((worker, _)) => {
+            let stack = take(&worker.shared.grown, class);
             let before = worker.stack.replace(Some(stack));
             let result = call_on(stack, f);
             worker.stack.set(before);
             // SAFETY: the call has returned, so nothing is left on it.
-            unsafe { worker.stacks.put(&worker.shared, stack) };
+            unsafe { worker.shared.grown.give(&[stack]) };
+            worker.shared.watch.note_dirty(&worker.shared.grown, 1);
             result
         }
-        None => call_outside(class, f),
     });
     result.unwrap_or_else(|payload| resume_unwind(payload))
 }
@@ -56,16 +53,19 @@ pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
 fn call_outside<T>(class: SizeClass, f: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     static OF_THREADS: OnceLock<Depot> = OnceLock::new();
     let depot = OF_THREADS.get_or_init(|| Depot::new(None));
-    let mut one = Vec::with_capacity(1);
-    depot.take(class, 1, &mut one);
-    let Some(stack) = one.pop() else {
-        panic!("sisal: stack::grow: no memory for a stack of {} bytes", class.usable())
-    };
+    let stack = take(depot, class);
     let result = call_on(stack, f);
     // SAFETY: the call has returned, so nothing is left on it.
     unsafe { depot.give(&[stack]) };
+    // Nobody watches this depot.
     depot.trim();
     result
+}
+
+fn take(depot: &Depot, class: SizeClass) -> Stack {
+    let mut one = Vec::with_capacity(1);
+    depot.take(class, 1, &mut one);
+    one.pop().unwrap_or_else(|| panic!("sisal: stack::grow: no memory for a stack of {} bytes", class.usable()))
 }
 
 /// What goes to the other stack and what comes back.

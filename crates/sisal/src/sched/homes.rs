@@ -2,6 +2,7 @@
 
 use super::shared::Phase;
 use super::worker::Worker;
+use crate::fiber::current;
 use crate::fiber::header::FiberRef;
 use crate::fiber::info::Fiber;
 use crate::fiber::waiter::Woken;
@@ -71,8 +72,9 @@ impl Worker {
         }
     }
 
-    /// All fibers that live here, and what they wait for.
-    pub(super) fn list_homed(&self) -> Vec<Fiber> {
-        self.homed_fibers().map(|fiber| Fiber::with_wait(&fiber)).collect()
+    /// All fibers that have started here, and what they wait for: those that have waited, and the one that runs.
+    pub(super) fn list_started(&self) -> Vec<Fiber> {
+        let running = current::with(|current| current.fiber.get()).filter(|fiber| !fiber.is_homed.get());
+        self.homed_fibers().chain(running).map(|fiber| Fiber::with_wait(&fiber)).collect()
     }
 }

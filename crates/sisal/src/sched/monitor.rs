@@ -36,7 +36,7 @@ const RETIRE_AFTER: Duration = Duration::from_millis(50);
 /// How long it goes on looking when there is nothing to see.
 const LINGER: Duration = Duration::from_millis(20);
 /// So many free stacks with memory in them are worth giving back.
-const TRIM_FROM: usize = 64;
+pub(super) const TRIM_FROM: usize = 64;
 /// How long they may stay as they are, since they may be used again.
 const TRIM_EVERY: Duration = Duration::from_secs(1);
 
@@ -65,9 +65,9 @@ impl Watch {
         }
     }
 
-    /// Stacks were given to the depot.
-    pub(super) fn note_dirty(&self, depot: &Depot) {
-        if self.is_asleep() && depot.dirty() >= TRIM_FROM {
+    /// Stacks were given to a depot.
+    pub(super) fn note_dirty(&self, depot: &Depot, from: usize) {
+        if self.is_asleep() && depot.dirty() >= from {
             self.wake();
         }
     }
@@ -192,10 +192,15 @@ impl Monitor {
 
     /// Gives the memory of free stacks back, now and then.
     fn trim(&mut self) {
-        if self.shared.depot.dirty() >= TRIM_FROM && self.now.since(self.last_trim) >= TRIM_EVERY {
+        if self.has_dirty() && self.now.since(self.last_trim) >= TRIM_EVERY {
             self.shared.depot.trim();
+            self.shared.grown.trim();
             self.last_trim = Moment::now();
         }
+    }
+
+    fn has_dirty(&self) -> bool {
+        self.shared.depot.dirty() >= TRIM_FROM || self.shared.grown.dirty() > 0
     }
 
     fn workers_need_it(&self) -> bool {
@@ -211,8 +216,7 @@ impl Monitor {
         // ORDERING: pairs with the fences of those who make something to watch: they publish, fence, and read the word.
         fence(Ordering::SeqCst);
         if !self.workers_need_it() && self.shared.phase() != Phase::Ended {
-            let dirty = self.shared.depot.dirty() >= TRIM_FROM;
-            futex::wait(word, ASLEEP, dirty.then_some(TRIM_EVERY));
+            futex::wait(word, ASLEEP, self.has_dirty().then_some(TRIM_EVERY));
         }
         word.store(AWAKE, Ordering::Relaxed);
         self.last_waiting = Moment::now();

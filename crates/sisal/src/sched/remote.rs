@@ -63,6 +63,8 @@ pub(crate) struct Shown {
 
 /// The fiber that a worker runs, so that others can say its name.
 struct Running {
+    /// Whether it is counted in `homed`.
+    is_homed: AtomicU8,
     id: AtomicU64,
     spawned_at: AtomicPtr<Location<'static>>,
     /// The fiber, if it has a name. To be read under the lock only: a named fiber takes itself out under it before it ends.
@@ -87,6 +89,7 @@ impl Remote {
                 homed: AtomicUsize::new(0),
                 counts: Counts::new(),
                 running: Running {
+                    is_homed: AtomicU8::new(0),
                     id: AtomicU64::new(0),
                     spawned_at: AtomicPtr::new(ptr::null_mut()),
                     named: AtomicPtr::new(ptr::null_mut()),
@@ -129,6 +132,7 @@ impl Shown {
     #[inline]
     pub(crate) fn show(&self, fiber: FiberRef) {
         // ORDERING: Relaxed; a reader may mix two fibers' number and place, and says so only of one that stands still.
+        self.running.is_homed.store(fiber.is_homed.get().into(), Ordering::Relaxed);
         self.running.id.store(fiber.id.get(), Ordering::Relaxed);
         self.running.spawned_at.store(ptr::from_ref(fiber.spawned_at).cast_mut(), Ordering::Relaxed);
         let named = fiber.has_name.then(|| fiber.as_ptr());
@@ -139,6 +143,7 @@ impl Shown {
     /// The worker runs no fiber now.
     #[inline]
     pub(crate) fn show_none(&self) {
+        self.running.is_homed.store(0, Ordering::Relaxed);
         self.running.spawned_at.store(ptr::null_mut(), Ordering::Relaxed);
         self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
     }
@@ -150,6 +155,12 @@ impl Shown {
             let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
             self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
         }
+    }
+
+    /// How many fibers live there besides the one that runs, as far as can be seen.
+    pub(crate) fn homed_besides_running(&self) -> usize {
+        let running = self.running.is_homed.load(Ordering::Relaxed);
+        self.homed.load(Ordering::Relaxed).saturating_sub(running.into())
     }
 
     /// What runs there, as far as can be seen.

@@ -14,7 +14,6 @@
 
 use super::idle::Epoch;
 use super::remote::Life;
-use super::shared::Phase;
 use super::worker::{Sighting, Worker};
 use crate::fiber::header::{FiberRef, Header, Who};
 use crate::fiber::waiter::{Wait, Woken};
@@ -282,7 +281,7 @@ impl Worker {
             if let Some(fiber) = self.foreign_fresh() {
                 return Some(fiber);
             }
-            if !self.remote().inbox.is_empty() || self.shared.phase() == Phase::Ended {
+            if self.has_own_work() {
                 return None;
             }
             let now = self.read_clock();
@@ -332,15 +331,17 @@ impl Worker {
 
     /// Takes what was placed with another worker, if that one does not come for it.
     fn steal_from_lane(&self, victim: usize) -> Option<FiberRef> {
-        let seen = &self.sightings[victim];
-        if self.shared.remotes[victim].lane.is_empty() {
-            seen.set(Sighting { lane_since: None, ..seen.get() });
+        let lane = &self.shared.remotes[victim].lane;
+        if lane.is_empty() {
             return None;
         }
+        let sighting = self.sightings[victim].get();
         let now = self.now.get();
-        let since = seen.get().lane_since.unwrap_or(now);
-        seen.set(Sighting { lane_since: Some(since), ..seen.get() });
-        if now.0 >= since.0 + LEAVE_LANE_TO_OWNER { self.take_from_lane(victim) } else { None }
+        if sighting.lane_takes != Some(lane.takes()) {
+            self.sightings[victim].set(Sighting { lane_takes: Some(lane.takes()), lane_since: now, ..sighting });
+            return None;
+        }
+        if now.0 >= sighting.lane_since.0 + LEAVE_LANE_TO_OWNER { self.take_from_lane(victim) } else { None }
     }
 
     /// Whether what is oldest at `victim` was there some time ago already.

@@ -49,6 +49,9 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     pub(crate) injector: CachePadded<Injector<Header>>,
     pub(crate) depot: Depot,
+    /// Where `stack::grow` gets its stacks. They are not limited: whoever needs one holds another already, and if it waited, so
+    /// might all.
+    pub(crate) grown: Depot,
     /// How many workers sleep for want of a stack.
     pub(crate) starved: AtomicUsize,
     pub(crate) limit: Option<Limit>,
@@ -72,6 +75,7 @@ impl Shared {
             idle: Idle::new(config.workers, config.max_workers),
             injector: CachePadded::new(Injector::new()),
             depot: Depot::new(config.max_stacks),
+            grown: Depot::new(None),
             starved: AtomicUsize::new(0),
             limit: config.max_fibers.map(Limit::new),
             outside: CachePadded::new(Counts::new()),

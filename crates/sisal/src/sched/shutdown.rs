@@ -142,7 +142,7 @@ impl Shared {
         for worker in present().filter(|worker| !workers.contains(worker)) {
             let shown = &self.remotes[worker].shown;
             fibers.extend(shown.running());
-            unlisted += shown.homed.load(Ordering::Relaxed);
+            unlisted += shown.homed_besides_running();
         }
         Leftover { fibers, unlisted }
     }
@@ -156,7 +156,7 @@ impl Worker {
     pub(super) fn answer_roll_call(&self) {
         self.roll_call.set(self.shared.roll_call.number.load(Ordering::Relaxed));
         let mut answers = self.shared.roll_call.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.fibers.extend(self.list_homed());
+        answers.fibers.extend(self.list_started());
         answers.workers.push(self.index);
         self.shared.roll_call.answered.notify_all();
     }

@@ -1,5 +1,6 @@
 //! A worker's few hot stacks, in front of the depot.
 
+use super::monitor::TRIM_FROM;
 use super::shared::Shared;
 use crate::prim::atomic::{Ordering, fence};
 use sisal_context::stack::{SizeClass, Stack};
@@ -88,7 +89,7 @@ impl Stacks {
 unsafe fn give(shared: &Shared, stacks: &[Stack]) {
     // SAFETY: the caller's promise.
     unsafe { shared.depot.give(stacks) };
-    shared.watch.note_dirty(&shared.depot);
+    shared.watch.note_dirty(&shared.depot, TRIM_FROM);
     // ORDERING: pairs with the fence in `Idle::announce`: a starved worker raises its flag, fences, and looks at the depot
     // once more; we give, fence, and look at the flags.
     fence(Ordering::SeqCst);

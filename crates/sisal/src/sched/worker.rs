@@ -78,8 +78,9 @@ pub(crate) struct Worker {
 pub(super) struct Sighting {
     pub(super) oldest: Option<Oldest>,
     pub(super) since: Moment,
-    /// When something was first seen in its lane, since that was last empty.
-    pub(super) lane_since: Option<Moment>,
+    /// How often something had been taken from its lane when something was first seen there.
+    pub(super) lane_takes: Option<usize>,
+    pub(super) lane_since: Moment,
 }
 
 impl Worker {
