@@ -1,0 +1,156 @@
+//! The switch: values pass, registers and frames are kept, panics and backtraces stay on their stack.
+#![allow(unsafe_code, reason = "stacks are switched here")]
+
+use sisal_context::stack::{Depot, SizeClass, Stack};
+use sisal_context::switch::{self, Suspended};
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::hint::black_box;
+
+thread_local! {
+    static MAIN: Cell<Suspended> = const { Cell::new(Suspended::NONE) };
+    static OTHER: Cell<Suspended> = const { Cell::new(Suspended::NONE) };
+}
+
+/// A stack for one test.
+struct Borrowed(Depot, Stack);
+
+impl Borrowed {
+    fn new(class: SizeClass) -> Borrowed {
+        let depot = Depot::new(None);
+        let mut one = Vec::new();
+        assert_eq!(depot.take(class, 1, &mut one), 1);
+        Borrowed(depot, one[0])
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        // SAFETY: every test leaves its stack for good before it ends.
+        unsafe { self.0.give(&[self.1]) };
+    }
+}
+
+fn to_other(word: usize) -> usize {
+    // SAFETY: `OTHER` was prepared or left on this thread, and is resumed once each time.
+    unsafe { switch::switch(MAIN.with(Cell::as_ptr), OTHER.get(), word) }
+}
+
+fn to_main(word: usize) -> usize {
+    // SAFETY: `MAIN` was left by `to_other` on this thread.
+    unsafe { switch::switch(OTHER.with(Cell::as_ptr), MAIN.get(), word) }
+}
+
+fn prepare(stack: Stack, entry: switch::Entry) {
+    // SAFETY: the stack is free.
+    OTHER.set(unsafe { switch::prepare(stack.top(), entry) });
+}
+
+extern "C" fn add_one(mut word: usize) -> ! {
+    loop {
+        word = to_main(word + 1);
+    }
+}
+
+#[test]
+fn words_pass_both_ways_as_often_as_one_likes() {
+    let stack = Borrowed::new(SizeClass::DEFAULT);
+    prepare(stack.1, add_one);
+    let mut word = 0;
+    for _ in 0..100_000 {
+        word = to_other(word);
+    }
+    assert_eq!(word, 100_000);
+}
+
+/// Fills as many registers as there are, on both sides, around every switch.
+#[inline(never)]
+fn mix(seed: u64, mut hop: impl FnMut()) -> (u64, f64) {
+    let mut numbers: [u64; 12] = std::array::from_fn(|i| black_box(seed + i as u64));
+    let mut floats: [f64; 8] = std::array::from_fn(|i| black_box(seed as f64 + i as f64 / 8.0));
+    for _ in 0..100 {
+        hop();
+        for i in 0..numbers.len() {
+            numbers[i] = numbers[i].wrapping_mul(31).wrapping_add(numbers[(i + 5) % 12]);
+        }
+        for i in 0..floats.len() {
+            floats[i] = floats[i] * 0.5 + floats[(i + 3) % 8] * 0.25;
+        }
+    }
+    (numbers.into_iter().fold(0, u64::wrapping_add), floats.into_iter().sum())
+}
+
+extern "C" fn mix_others(_: usize) -> ! {
+    loop {
+        black_box(mix(99, || {
+            to_main(0);
+        }));
+    }
+}
+
+#[test]
+fn registers_of_one_side_are_not_seen_by_the_other() {
+    let stack = Borrowed::new(SizeClass::DEFAULT);
+    prepare(stack.1, mix_others);
+    let alone = mix(7, || ());
+    let switching = mix(7, || {
+        to_other(0);
+    });
+    assert_eq!(alone, switching);
+}
+
+extern "C" fn panic_and_tell(_: usize) -> ! {
+    let caught = std::panic::catch_unwind(|| {
+        let _guard = std::sync::Mutex::new(1);
+        std::panic::resume_unwind(Box::new(7usize));
+    });
+    let payload = caught.unwrap_err().downcast::<usize>().unwrap();
+    loop {
+        to_main(*payload);
+    }
+}
+
+#[test]
+fn a_panic_can_be_caught_on_another_stack() {
+    let stack = Borrowed::new(SizeClass::DEFAULT);
+    prepare(stack.1, panic_and_tell);
+    assert_eq!(to_other(0), 7);
+    assert!(!std::thread::panicking());
+}
+
+extern "C" fn backtrace(_: usize) -> ! {
+    let text = Box::new(Backtrace::force_capture().to_string());
+    loop {
+        to_main(Box::into_raw(text.clone()).expose_provenance());
+    }
+}
+
+#[test]
+fn a_backtrace_ends_at_the_root_of_its_stack() {
+    let stack = Borrowed::new(SizeClass::for_usable(1 << 20).unwrap());
+    prepare(stack.1, backtrace);
+    let text = std::ptr::with_exposed_provenance_mut::<String>(to_other(0));
+    // SAFETY: made by `Box::into_raw` on the other side.
+    let text = unsafe { Box::from_raw(text) };
+    assert!(text.contains("backtrace"), "{text}");
+    assert!(!text.contains("a_backtrace_ends_at_the_root_of_its_stack"), "it went on to the other stack: {text}");
+}
+
+extern "C" fn sum_to(number: *mut u8) {
+    fn sum(n: u64) -> u64 {
+        let frame = black_box([n; 16]);
+        if n == 0 { 0 } else { frame[3] + sum(n - 1) }
+    }
+    // SAFETY: the test passes a number that outlives the call.
+    let number = unsafe { &mut *number.cast::<u64>() };
+    *number = sum(*number);
+}
+
+#[test]
+fn a_call_on_another_stack_comes_back_with_its_result() {
+    let stack = Borrowed::new(SizeClass::for_usable(64 << 20).unwrap());
+    let mut number = 50_000u64;
+    // SAFETY: the stack is free, and large enough for 50,000 frames of a few hundred bytes.
+    unsafe { switch::call_on(stack.1.top(), sum_to, (&raw mut number).cast()) };
+    assert_eq!(number, 50_000 * 50_001 / 2);
+}
