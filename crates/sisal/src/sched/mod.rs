@@ -4,7 +4,8 @@
 //! - [`dispatch`]: calling a fresh fiber, leaving a parked one, resuming a ready one.
 //! - [`search`]: in which order a worker looks for work; [`idle`]: falling asleep and waking (see `README.md`).
 //! - [`place`]: where a spawned fiber is queued; [`unpark`]: where a woken one is.
-//! - [`stacks`]: a worker's few hot stacks; [`homes`]: the fibers that wait on it.
+//! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`homes`]: the fibers that
+//!   wait on it.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
 //! - [`monitor`]: the thread that watches workers; [`overflow`]: what is said when a stack ends.
 //! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done.
@@ -37,6 +38,8 @@ pub(crate) mod shared;
 pub(crate) mod shutdown;
 #[cfg(not(loom))]
 pub(crate) mod stacks;
+#[cfg(not(loom))]
+pub(crate) mod starve;
 #[cfg(not(loom))]
 pub(crate) mod threads;
 #[cfg(not(loom))]

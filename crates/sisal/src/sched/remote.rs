@@ -47,8 +47,10 @@ pub(crate) struct Told {
     life: AtomicU8,
     /// The fiber that runs has used up its time: let it yield at its next call.
     pub(crate) must_yield: AtomicU8,
-    /// It waits for a stack, and sleeps.
+    /// It waits for a stack, and sleeps. Set by itself.
     pub(crate) starved: AtomicU8,
+    /// It does so with fresh fibers that must start there. Set by itself.
+    pub(crate) starved_with_pinned: AtomicU8,
 }
 
 /// What a worker shows to others.
@@ -83,6 +85,7 @@ impl Remote {
                 life: AtomicU8::new(Life::Absent as u8),
                 must_yield: AtomicU8::new(0),
                 starved: AtomicU8::new(0),
+                starved_with_pinned: AtomicU8::new(0),
             }),
             shown: CachePadded::new(Shown {
                 heartbeat: AtomicU32::new(0),

@@ -103,7 +103,7 @@ fn prefetch_line(address: *mut u8) {
 impl Worker {
     /// A turn begins.
     #[inline]
-    fn begin_turn(&self) {
+    pub(super) fn begin_turn(&self) {
         let tick = self.tick.get().wrapping_add(1);
         self.tick.set(tick);
         self.remote().shown.heartbeat.store(tick, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Worker {
     }
 
     #[inline]
-    fn pop_ready(&self) -> Option<FiberRef> {
+    pub(super) fn pop_ready(&self) -> Option<FiberRef> {
         if let Some(next) = self.run_next.take() {
             let streak = self.run_next_streak.get();
             if streak < MOST_IN_A_ROW {
@@ -394,7 +394,7 @@ impl Worker {
     }
 
     /// Sleeps, and learns from it how patient to be.
-    fn nap(&self, epoch: Epoch) {
+    pub(super) fn nap(&self, epoch: Epoch) {
         let lay_down = self.read_clock();
         self.remote().bed.sleep(epoch, self.time_to_sleep());
         let slept = self.read_clock().0 - lay_down.0;
@@ -412,33 +412,5 @@ impl Worker {
         let leave_at = if self.leave_at.get() > now { self.leave_at.get() } else { Moment::NEVER };
         let until = Moment(self.timers.earliest()).min(leave_at);
         (until != Moment::NEVER).then(|| until.since(now))
-    }
-
-    /// For a worker that has no stack for a loop: the next ready fiber, or none after a sleep: then there may be a stack.
-    pub(super) fn wait_for_ready_or_stack(&self) -> Option<FiberRef> {
-        self.begin_turn();
-        if let Some(fiber) = self.pop_ready() {
-            return Some(fiber);
-        }
-        if self.heed_calls() || self.fire_timers(self.read_clock()) {
-            return self.pop_ready();
-        }
-        let (idle, bed) = (&self.shared.idle, &self.remote().bed);
-        self.remote().told.starved.store(1, Ordering::Relaxed);
-        self.shared.starved.fetch_add(1, Ordering::Relaxed);
-        self.shared.ask_for_stacks();
-        let epoch = idle.announce(self.index, bed, false, true);
-        let stack = self.stacks.take(&self.shared);
-        if stack.is_none() && self.remote().inbox.is_empty() && !self.is_called() {
-            self.nap(epoch);
-        }
-        idle.withdraw(self.index, bed, epoch);
-        self.remote().told.starved.store(0, Ordering::Relaxed);
-        self.shared.starved.fetch_sub(1, Ordering::Relaxed);
-        if let Some(stack) = stack {
-            // SAFETY: taken just now.
-            unsafe { self.stacks.put(&self.shared, stack) };
-        }
-        None
     }
 }

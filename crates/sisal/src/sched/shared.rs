@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) grown: Depot,
     /// How many workers sleep for want of a stack.
     pub(crate) starved: AtomicUsize,
+    /// How many of these have no timer either: what they wait for can only come from others.
+    pub(crate) stuck: AtomicUsize,
     pub(crate) limit: Option<Limit>,
     /// What threads outside of the runtime have done. Several writers.
     pub(crate) outside: CachePadded<Counts>,
@@ -77,6 +79,7 @@ impl Shared {
             depot: Depot::new(config.max_stacks),
             grown: Depot::new(None),
             starved: AtomicUsize::new(0),
+            stuck: AtomicUsize::new(0),
             limit: config.max_fibers.map(Limit::new),
             outside: CachePadded::new(Counts::new()),
             watch: Watch::new(),

@@ -74,6 +74,14 @@ impl Stacks {
         }
     }
 
+    /// Takes a stack back for the next [`take`](Self::take), whoever else may want one.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put), and it is of the usual class.
+    pub(super) unsafe fn keep(&self, stack: Stack) {
+        self.hot.borrow_mut().push(stack);
+    }
+
     /// Gives all hot stacks back: the worker goes, or another one needs them.
     pub(crate) fn give_all(&self, shared: &Shared) {
         let all: Vec<Stack> = self.hot.borrow_mut().drain(..).collect();
