@@ -9,6 +9,8 @@ use super::current;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Blocks come in multiples of this, and are aligned to it.
 const LINE: usize = 64;
@@ -16,57 +18,156 @@ const LINE: usize = 64;
 /// The number of sizes that are kept: up to half a KiB. Larger ones have large closures, and are rare.
 const SIZES: usize = 8;
 
-/// The most blocks of one size that a worker keeps: chosen so that a batch of ten thousand spawns is served (`spawn-10k`).
-const MOST_KEPT: u32 = 16_384;
+/// How many blocks make a full chain: so many that a batch of ten thousand spawns is served by two (`spawn-10k`).
+const CHAIN: u32 = 8_192;
 
 /// A block that waits for its next fiber.
 struct FreeBlock {
     next: Option<NonNull<FreeBlock>>,
 }
 
-/// The blocks one worker keeps, by size.
+/// Blocks of one size.
+#[derive(Copy, Clone, Default)]
+struct Chain {
+    first: Option<NonNull<FreeBlock>>,
+    length: u32,
+}
+
+// SAFETY: a chain owns its blocks.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<u8>> {
+        let block = self.first?;
+        // SAFETY: blocks in a chain are free memory in which `push` wrote a `FreeBlock`.
+        self.first = unsafe { block.as_ref() }.next;
+        self.length -= 1;
+        Some(block.cast())
+    }
+
+    /// # Safety
+    /// Nobody uses the block any more.
+    #[inline]
+    unsafe fn push(&mut self, block: NonNull<u8>) {
+        let block = block.cast::<FreeBlock>();
+        // SAFETY: it is free, and at least a line long.
+        unsafe { block.write(FreeBlock { next: self.first }) };
+        self.first = Some(block);
+        self.length += 1;
+    }
+
+    fn release(mut self, size: usize) {
+        while let Some(block) = self.pop() {
+            // SAFETY: blocks of this size came from the allocator with this layout.
+            unsafe { to_allocator(block, layout_of(size)) };
+        }
+    }
+}
+
+/// The blocks one worker keeps, by size: a chain it works on, and perhaps a full one. More than that goes to the [`Depot`].
 pub(crate) struct Pool {
-    free: [Cell<Option<NonNull<FreeBlock>>>; SIZES],
-    kept: [Cell<u32>; SIZES],
+    active: [Cell<Chain>; SIZES],
+    full: [Cell<Chain>; SIZES],
 }
 
 impl Pool {
     pub(super) const fn new() -> Pool {
-        Pool { free: [const { Cell::new(None) }; SIZES], kept: [const { Cell::new(0) }; SIZES] }
+        const EMPTY: Chain = Chain { first: None, length: 0 };
+        Pool { active: [const { Cell::new(EMPTY) }; SIZES], full: [const { Cell::new(EMPTY) }; SIZES] }
     }
 
     #[inline]
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        let block = self.free[size].get()?;
-        // SAFETY: kept blocks are free memory in which `keep` wrote a `FreeBlock`.
-        self.free[size].set(unsafe { block.as_ref() }.next);
-        self.kept[size].set(self.kept[size].get() - 1);
-        Some(block.cast())
+        let mut chain = self.active[size].get();
+        if chain.first.is_none() {
+            chain = self.refill(size)?;
+        }
+        let block = chain.pop();
+        self.active[size].set(chain);
+        block
+    }
+
+    #[cold]
+    fn refill(&self, size: usize) -> Option<Chain> {
+        let full = self.full[size].take();
+        if full.first.is_some() { Some(full) } else { DEPOT.take(size) }
     }
 
     /// # Safety
     /// The block is of this size, and nobody uses it any more.
     #[inline]
-    unsafe fn keep(&self, size: usize, block: NonNull<u8>) -> bool {
-        if self.kept[size].get() >= MOST_KEPT {
-            return false;
+    unsafe fn keep(&self, size: usize, block: NonNull<u8>) {
+        let mut chain = self.active[size].get();
+        if chain.length == CHAIN {
+            self.put_away(size, chain);
+            chain = Chain::default();
         }
-        let block = block.cast::<FreeBlock>();
-        // SAFETY: it is free, and at least a line long.
-        unsafe { block.write(FreeBlock { next: self.free[size].get() }) };
-        self.free[size].set(Some(block));
-        self.kept[size].set(self.kept[size].get() + 1);
-        true
+        // SAFETY: the caller's promise.
+        unsafe { chain.push(block) };
+        self.active[size].set(chain);
+    }
+
+    #[cold]
+    fn put_away(&self, size: usize, chain: Chain) {
+        let full = self.full[size].replace(chain);
+        if full.first.is_some() {
+            DEPOT.give(size, full);
+        }
     }
 
     /// Gives all back to the allocator: the worker goes.
     pub(crate) fn release(&self) {
         for size in 0..SIZES {
-            while let Some(block) = self.take(size) {
-                // SAFETY: blocks of this size came from the allocator with this layout.
-                unsafe { to_allocator(block, layout_of(size)) };
-            }
+            self.active[size].take().release(size);
+            self.full[size].take().release(size);
         }
+    }
+}
+
+/// Full chains that no worker has room for. They are given back to the allocator by whoever has time for it, which is not a
+/// worker with a million fibers to end: allocators lock for memory that another thread allocated.
+struct Depot {
+    chains: Mutex<Vec<(usize, Chain)>>,
+    /// INVARIANT: changed under the lock, to the number of chains.
+    length: AtomicUsize,
+}
+
+static DEPOT: Depot = Depot { chains: Mutex::new(Vec::new()), length: AtomicUsize::new(0) };
+
+impl Depot {
+    fn change<R>(&self, f: impl FnOnce(&mut Vec<(usize, Chain)>) -> R) -> R {
+        let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = f(&mut chains);
+        self.length.store(chains.len(), Ordering::Relaxed);
+        result
+    }
+
+    fn give(&self, size: usize, chain: Chain) {
+        self.change(|chains| chains.push((size, chain)));
+    }
+
+    fn take(&self, size: usize) -> Option<Chain> {
+        if self.length.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.change(|chains| {
+            let place = chains.iter().rposition(|(found, _)| *found == size)?;
+            Some(chains.swap_remove(place).1)
+        })
+    }
+}
+
+/// Whether there is something for [`trim`] to do.
+#[inline]
+pub(crate) fn has_spilled() -> bool {
+    DEPOT.length.load(Ordering::Relaxed) > 0
+}
+
+/// Gives the blocks that no worker has room for back to the allocator.
+pub(crate) fn trim() {
+    for (size, chain) in DEPOT.change(std::mem::take) {
+        chain.release(size);
     }
 }
 
@@ -138,7 +239,8 @@ pub(super) unsafe fn free<T>(block: NonNull<T>) {
         None => Layout::new::<T>(),
         Some(size) => {
             // SAFETY: the caller's promise.
-            if current::with(|current| current.pool().is_some_and(|pool| unsafe { pool.keep(size, block) })) {
+            let kept = current::with(|current| current.pool().map(|pool| unsafe { pool.keep(size, block) }));
+            if kept.is_some() {
                 return;
             }
             layout_of(size)
@@ -180,16 +282,38 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_hands_out_what_it_kept_and_releases_the_rest() {
+    fn a_pool_hands_out_what_it_kept_newest_first_and_releases_the_rest() {
         let pool = Pool::new();
         let layout = layout_of(2);
         let (first, second) = (from_allocator(layout), from_allocator(layout));
         // SAFETY: of this size, and unused.
-        assert!(unsafe { pool.keep(2, first) && pool.keep(2, second) });
+        unsafe {
+            pool.keep(2, first);
+            pool.keep(2, second);
+        }
         assert_eq!((pool.take(2), pool.take(1)), (Some(second), None));
         // SAFETY: as above.
         unsafe { to_allocator(second, layout) };
         pool.release();
         assert_eq!(pool.take(2), None);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "tens of thousands of blocks take minutes there")]
+    fn what_is_too_much_for_one_pool_serves_another() {
+        let (giver, taker) = (Pool::new(), Pool::new());
+        let many = 3 * CHAIN;
+        for _ in 0..many {
+            // SAFETY: fresh from the allocator, of this size, and unused.
+            unsafe { giver.keep(7, from_allocator(layout_of(7))) };
+        }
+        assert!(has_spilled());
+        let taken: Vec<_> = std::iter::from_fn(|| taker.take(7)).collect();
+        assert_eq!(taken.len(), CHAIN as usize);
+        // SAFETY: as above.
+        taken.into_iter().for_each(|block| unsafe { to_allocator(block, layout_of(7)) });
+        giver.release();
+        taker.release();
+        trim();
     }
 }

@@ -5,7 +5,7 @@
 //! nothing fresh, and go when nothing is homed on them; if they are needed again first, they stay. A fiber that has held its
 //! worker for [`SLICE`] is asked to yield at its next call into the runtime; one that holds it for [`BLOCKING_AFTER`] is
 //! named, once for each place it was spawned at, if the runtime is verbose. And it gives back the memory of stacks that are
-//! no longer used.
+//! no longer used, and of control blocks.
 //!
 //! # When it sleeps
 //! There is something to watch while fresh work waits and all workers are busy, and while there are added workers. While the
@@ -15,6 +15,7 @@
 use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::threads;
+use crate::fiber::pool;
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::futex;
@@ -195,12 +196,13 @@ impl Monitor {
         if self.has_dirty() && self.now.since(self.last_trim) >= TRIM_EVERY {
             self.shared.depot.trim();
             self.shared.grown.trim();
+            pool::trim();
             self.last_trim = Moment::now();
         }
     }
 
     fn has_dirty(&self) -> bool {
-        self.shared.depot.dirty() >= TRIM_FROM || self.shared.grown.dirty() > 0
+        self.shared.depot.dirty() >= TRIM_FROM || self.shared.grown.dirty() > 0 || pool::has_spilled()
     }
 
     fn workers_need_it(&self) -> bool {

@@ -16,6 +16,7 @@ use super::idle::Epoch;
 use super::remote::Life;
 use super::worker::{Sighting, Worker};
 use crate::fiber::header::{FiberRef, Header, Who};
+use crate::fiber::pool;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::prim::atomic::{Ordering, spin_loop};
 use crate::prim::clock::Moment;
@@ -262,7 +263,12 @@ impl Worker {
         let sharers = self.shared.config.workers;
         // What does not fit into the own deque would have to go back, under the same lock.
         let most = MOST_INJECTED.min(self.remote().ring.room());
-        let header = self.shared.injector.take_share(sharers, most, |header| self.keep(fiber(header)));
+        let header = self.shared.injector.take_share(sharers, most, |header| {
+            // Taking it has brought its second line near; it was made some time ago.
+            prefetch_line(header.as_ptr().cast());
+            prefetch_line(header.as_ptr().wrapping_byte_add(128).cast());
+            self.keep(fiber(header));
+        });
         header.map(fiber)
     }
 
@@ -373,6 +379,9 @@ impl Worker {
         }
         if self.shared.starved.load(Ordering::Relaxed) > 0 {
             self.stacks.give_all(&self.shared);
+        }
+        if pool::has_spilled() && self.shared.watch.is_asleep() {
+            self.shared.watch.wake();
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let epoch = idle.announce(self.index, bed, self.searching.take(), !self.takes_fresh());
