@@ -170,3 +170,79 @@ impl<P: Clone> Waiter<P> {
         self.previous.store(as_ptr(previous), Ordering::Relaxed);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::fiber::state::{Parking, State, Unparking};
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+
+    /// What a claim leads to: the fiber's state, how often it was queued, and what its wakers wrote.
+    struct Fiber {
+        state: State,
+        queued: AtomicUsize,
+        said: [AtomicUsize; 2],
+        /// The waiter has left its wait: from now on its frame may be gone, and the whole fiber.
+        left: AtomicUsize,
+    }
+
+    /// A fiber parks; its object and its deadline race to end the wait. One wins, unparks it once, and is heard; the fiber goes on
+    /// exactly once, and not before that unpark. Reached: both winners, each before the park and after it.
+    #[test]
+    fn loom_park_is_ended_once_by_one_of_two() {
+        let seen: &'static Mutex<HashSet<(usize, bool)>> = Box::leak(Box::default());
+        loom::model(move || {
+            let fiber = Arc::new(Fiber {
+                state: State::fresh(),
+                queued: AtomicUsize::new(0),
+                said: [AtomicUsize::new(0), AtomicUsize::new(0)],
+                left: AtomicUsize::new(0),
+            });
+            fiber.state.start();
+            let wait = Arc::new(Wait::new(fiber.clone()));
+            let claimants: Vec<_> = [Woken::Object(0), Woken::Deadline]
+                .into_iter()
+                .enumerate()
+                .map(|(number, how)| {
+                    let wait = wait.clone();
+                    loom::thread::spawn(move || {
+                        wait.who().said[number].store(7, Ordering::Relaxed);
+                        let Some(token) = wait.claim(how) else { return };
+                        assert_eq!(token.0.left.fetch_add(0, Ordering::Relaxed), 0, "it stays until it is unparked");
+                        if token.0.state.unpark() == Unparking::Enqueue {
+                            token.0.queued.fetch_add(1, Ordering::Release);
+                        }
+                    })
+                })
+                .collect();
+            let mut parked = false;
+            // As `park` does it: at least once, even if the wait has been claimed before.
+            loop {
+                if fiber.state.commit_park() == Parking::Parked {
+                    parked = true;
+                    while fiber.queued.load(Ordering::Acquire) == 0 {
+                        loom::thread::yield_now();
+                    }
+                    fiber.state.resume();
+                }
+                if wait.woken().is_some() {
+                    break;
+                }
+            }
+            fiber.left.fetch_add(1, Ordering::Relaxed);
+            let winner = match wait.woken() {
+                Some(Woken::Object(0)) => 0,
+                Some(Woken::Deadline) => 1,
+                other => unreachable!("{other:?}"),
+            };
+            assert_eq!(fiber.said[winner].load(Ordering::Relaxed), 7, "what the winner said is heard");
+            claimants.into_iter().for_each(|claimant| claimant.join().unwrap());
+            assert_eq!(fiber.queued.load(Ordering::Relaxed), usize::from(parked), "queued once, if it was parked");
+            seen.lock().unwrap().insert((winner, parked));
+        });
+        assert_eq!(seen.lock().unwrap().len(), 4);
+    }
+}

@@ -100,8 +100,13 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
     };
     me.wait.write(waiting.reason, waiting.object, waiting.place, now);
     me.cancellable.set(waiting.cancellable.then(|| NonNull::from(wait)));
-    while wait.woken().is_none() {
+    // Even if the wait was claimed already: whoever did so still has to unpark us, and until then this frame and this fiber have
+    // to stay.
+    loop {
         worker.park(me);
+        if wait.woken().is_some() {
+            break;
+        }
     }
     me.cancellable.set(None);
     me.wait.clear();
