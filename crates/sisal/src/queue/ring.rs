@@ -1,96 +1,70 @@
 //! A worker's stealable deque: a fixed ring, newest first for its owner, oldest first for thieves, who take half.
 //!
-//! # The word
-//! ```text
-//!   63      48 47      32 31      16 15       0
-//!  ┌──────────┬──────────┬──────────┬──────────┐
-//!  │   tail   │   head   │  stolen  │  drained │     all of them count modulo 65536
-//!  └──────────┴──────────┴──────────┴──────────┘
-//! ```
-//! - `tail`: where the owner puts the next thing. Only the owner changes it.
-//! - `head`: the oldest thing that is still to be had.
-//! - `stolen`: slots before it are free. It trails `head` while a thief copies out what it has claimed.
-//! - `drained`: how often the owner has taken the last thing. A thief that looks twice and finds `head` and `drained` as they
-//!   were knows that the oldest thing has been there all the time.
+//! # The words
+//! - `tail`: where the owner puts the next thing. Only the owner writes it.
+//! - `head`: the oldest thing that is still to be had; those before it are claimed. Written under the lock.
+//! - `stolen`: slots before it are free. It trails `head` while a thief copies out what it has claimed. Written under the lock.
+//! - `lock`: held by the one thief at work, or by the owner when the two have met.
+//! - `drained`: how often the owner has taken the last thing. A thief that looks twice and finds `head` and `drained` as they were
+//!   knows that the oldest thing has been there all the time.
 //!
-//! Always `stolen <= head <= tail <= stolen + CAPACITY`. `stolen != head` means a thief is at work; there is at most one.
+//! All count modulo 2^32. Always `stolen <= head` and `tail <= stolen + CAPACITY`; and `head <= tail`, except for the moments in
+//! which a claim is being tried that will be taken back.
 //!
 //! # Protocol
-//! - *Push* (owner): if `tail - stolen` is the capacity, the ring is full. Else write the slot, then add one to `tail`.
-//! - *Pop newest* (owner): CAS `tail` to `tail - 1` if `head < tail`, then read the slot. Nobody else can want it: a
-//!   thief that claimed it would have moved `head`, and the CAS would have failed.
-//! - *Pop oldest* (owner): CAS `head` and `stolen` on by one if no thief is at work, then read the slot. It can't be
-//!   overwritten meanwhile, since only the owner writes slots.
-//! - *Steal* (anyone else): if no thief is at work, CAS `head` on by half of what is there. Now these slots are the
-//!   thief's: the owner takes no thing before `head` and writes no slot that is not before `stolen`. Copy them out, then
-//!   bring `stolen` up to `head`.
+//! - *Push* (owner): if `tail - stolen` is the capacity, the ring is full. Else write the slot, then `tail + 1`.
+//! - *Pop newest* (owner): write `tail - 1`, fence, read `head`. If that is not past the new `tail`, the thing there is the
+//!   owner's. Else a thief claims it: put `tail` back, take the lock (so that the claim is decided), and look again.
+//! - *Pop oldest* (owner): under the lock, write `head + 1` and `stolen + 1`.
+//! - *Steal*: take the lock, or give up. Write `head` plus half of what is there, fence, read `tail`. If that is not before the new
+//!   `head`, the slots between are the thief's: copy them out, write `stolen`, unlock. Else put `head` back, unlock, give up.
 //!
-//! One word holds both ends, so an owner and a thief can't both get the last thing, and there is nothing to fence. A CAS
-//! that succeeds on a word that changed and changed back is right all the same, since slots are read only after it.
+//! Why nobody gets a thing twice: owner and thief each write their word, fence, and read the other's. Of the two fences one comes
+//! first, and the other side sees what was written before it. If the owner took a thing without seeing the claim, its fence was
+//! first, and the thief sees the lowered `tail` (or a later push, then with the new thing in the slot), and claims no further.
+//! Why none is lost: a claim that fails is taken back under the lock, and the owner that met it waits for that lock.
+//! Why no slot is overwritten early: the owner reads `stolen`, which moves after the slots have been read.
 //!
-//! Measured beside a Chase-Lev deque (crossbeam-deque), which needs a full fence in its pop and steals one at a time.
+//! The owner's push costs two stores, its pop a fence.
 
-use crate::prim::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::prim::atomic::{AtomicPtr, AtomicU32, Backoff, Ordering, full_fence};
+use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
 /// How many things a ring holds: a batch of ten thousand spawns. What does not fit goes to the injector.
 #[cfg(not(loom))]
-const CAPACITY: u16 = 16_384;
+const CAPACITY: u32 = 16_384;
 #[cfg(loom)]
-const CAPACITY: u16 = 4;
+const CAPACITY: u32 = 4;
 
 /// The most that one theft takes.
-const MOST_STOLEN: u16 = 1_024;
+const MOST_STOLEN: u32 = 1_024;
 
-/// The word, taken apart.
-#[derive(Copy, Clone)]
-struct Ends {
-    tail: u16,
-    head: u16,
-    stolen: u16,
-    drained: u16,
-}
-
-const TAIL_ONE: u64 = 1 << 48;
-
-impl Ends {
-    #[inline]
-    fn of(word: u64) -> Ends {
-        Ends { tail: (word >> 48) as u16, head: (word >> 32) as u16, stolen: (word >> 16) as u16, drained: word as u16 }
-    }
-
-    #[inline]
-    fn word(self) -> u64 {
-        u64::from(self.tail) << 48 | u64::from(self.head) << 32 | u64::from(self.stolen) << 16 | u64::from(self.drained)
-    }
-
-    #[inline]
-    fn len(self) -> u16 {
-        self.tail.wrapping_sub(self.head)
-    }
-
-    #[inline]
-    fn is_full(self) -> bool {
-        self.tail.wrapping_sub(self.stolen) >= CAPACITY
-    }
-
-    #[inline]
-    fn has_thief(self) -> bool {
-        self.stolen != self.head
-    }
-}
-
-/// See the [module](self). `push`, `pop_newest` and `pop_oldest` are for the owner alone.
+/// See the [module](self). `push`, `pop_newest`, `pop_oldest` and `room` are for the owner alone.
 pub(crate) struct Ring<T> {
-    word: AtomicU64,
+    owners: CachePadded<Owners>,
+    thieves: CachePadded<Thieves>,
     slots: Box<[AtomicPtr<T>]>,
+}
+
+/// What the owner writes.
+struct Owners {
+    tail: AtomicU32,
+    drained: AtomicU32,
+}
+
+/// What is written under the lock.
+struct Thieves {
+    head: AtomicU32,
+    stolen: AtomicU32,
+    lock: AtomicU32,
 }
 
 /// Tells the oldest thing in a ring from others that take its place later.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Oldest {
-    head: u16,
-    drained: u16,
+    head: u32,
+    drained: u32,
 }
 
 /// What a thief found.
@@ -104,20 +78,31 @@ pub(crate) enum Stolen<T> {
     First(T),
 }
 
+/// How many things there are from `head` to `tail`; none while a claim goes beyond.
+#[inline]
+fn between(head: u32, tail: u32) -> u32 {
+    let length = tail.wrapping_sub(head);
+    if length > CAPACITY { 0 } else { length }
+}
+
 impl<T> Ring<T> {
     pub(crate) fn new() -> Ring<T> {
-        let slots = (0..CAPACITY).map(|_| AtomicPtr::new(ptr::null_mut())).collect();
-        Ring { word: AtomicU64::new(0), slots }
+        let zero = || AtomicU32::new(0);
+        Ring {
+            owners: CachePadded::new(Owners { tail: zero(), drained: zero() }),
+            thieves: CachePadded::new(Thieves { head: zero(), stolen: zero(), lock: zero() }),
+            slots: (0..CAPACITY).map(|_| AtomicPtr::new(ptr::null_mut())).collect(),
+        }
     }
 
     #[inline]
-    fn slot(&self, index: u16) -> &AtomicPtr<T> {
-        &self.slots[usize::from(index % CAPACITY)]
+    fn slot(&self, index: u32) -> &AtomicPtr<T> {
+        &self.slots[(index % CAPACITY) as usize]
     }
 
     #[inline]
-    fn read(&self, index: u16) -> NonNull<T> {
-        // ORDERING: Relaxed; the CAS on the word that gave us this slot acquired the push that filled it.
+    fn read(&self, index: u32) -> NonNull<T> {
+        // ORDERING: Relaxed; the owner wrote it itself, a thief acquired the `tail` behind it.
         NonNull::new(self.slot(index).load(Ordering::Relaxed))
             .unwrap_or_else(|| unreachable!("INVARIANT: slots between head and tail are filled"))
     }
@@ -125,7 +110,8 @@ impl<T> Ring<T> {
     /// How many things there are, as far as this thread can see.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        Ends::of(self.word.load(Ordering::Relaxed)).len().into()
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        between(head, self.owners.tail.load(Ordering::Relaxed)) as usize
     }
 
     #[inline]
@@ -133,109 +119,163 @@ impl<T> Ring<T> {
         self.len() == 0
     }
 
-    /// How many more things fit. For the owner, for whom it can only grow.
+    /// How many more things fit; it can only grow.
     pub(crate) fn room(&self) -> usize {
-        let ends = Ends::of(self.word.load(Ordering::Relaxed));
-        (CAPACITY - ends.tail.wrapping_sub(ends.stolen)).into()
+        let used = self.owners.tail.load(Ordering::Relaxed).wrapping_sub(self.thieves.stolen.load(Ordering::Relaxed));
+        (CAPACITY - used) as usize
     }
 
-    /// Adds `thing` as the newest, or gives it back if the ring is full. Ends with a read-modify-write.
+    /// Adds `thing` as the newest, or gives it back if the ring is full. It is published, but not fenced.
     #[inline]
     pub(crate) fn push(&self, thing: NonNull<T>) -> Result<(), NonNull<T>> {
-        // ORDERING: Acquire pairs with the Release in `steal` that moved `stolen`: the thief has read the slot that
-        // we may be about to overwrite.
-        let ends = Ends::of(self.word.load(Ordering::Acquire));
-        if ends.is_full() {
+        let tail = self.owners.tail.load(Ordering::Relaxed);
+        // ORDERING: Acquire pairs with the Release in `steal` that moved `stolen`: the thief has read the slot that we may be
+        // about to overwrite.
+        if tail.wrapping_sub(self.thieves.stolen.load(Ordering::Acquire)) >= CAPACITY {
             return Err(thing);
         }
-        self.slot(ends.tail).store(thing.as_ptr(), Ordering::Relaxed);
-        // ORDERING: Release pairs with the Acquire of the CAS in `steal`: the thief sees slot and thing. A carry out
-        // of `tail` leaves the word.
-        self.word.fetch_add(TAIL_ONE, Ordering::Release);
+        self.slot(tail).store(thing.as_ptr(), Ordering::Relaxed);
+        self.set_tail(tail.wrapping_add(1));
         Ok(())
+    }
+
+    #[inline]
+    fn set_tail(&self, tail: u32) {
+        // ORDERING: Release pairs with the Acquire in `steal`: the thief sees all slots, and things, before this tail.
+        self.owners.tail.store(tail, Ordering::Release);
     }
 
     /// Takes the newest thing.
     #[inline]
     pub(crate) fn pop_newest(&self) -> Option<NonNull<T>> {
-        self.claim(|ends| {
-            let drained = ends.drained.wrapping_add(u16::from(ends.len() == 1));
-            (ends.len() > 0).then_some(Ends { tail: ends.tail.wrapping_sub(1), drained, ..ends })
+        let tail = self.owners.tail.load(Ordering::Relaxed);
+        // An old head is a lower one: if even that is here, there is nothing. One that is past the tail will be decided below.
+        if tail == self.thieves.head.load(Ordering::Relaxed) {
+            return None;
+        }
+        let newest = tail.wrapping_sub(1);
+        self.set_tail(newest);
+        // ORDERING: pairs with the fence in `steal`.
+        full_fence();
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        if newest.wrapping_sub(head) > CAPACITY {
+            self.set_tail(tail);
+            return self.pop_contended();
+        }
+        self.note_if_drained(head, newest);
+        Some(self.read(newest))
+    }
+
+    /// A thief claims what we want: waits for what becomes of that.
+    #[cold]
+    fn pop_contended(&self) -> Option<NonNull<T>> {
+        self.locked(|head, tail| {
+            let newest = tail.wrapping_sub(1);
+            self.set_tail(newest);
+            self.note_if_drained(head, newest);
+            self.read(newest)
         })
-        .map(|before| self.read(before.tail.wrapping_sub(1)))
     }
 
-    /// Takes the oldest thing, or the newest if a thief is at work at the old end.
+    /// Takes the oldest thing.
     pub(crate) fn pop_oldest(&self) -> Option<NonNull<T>> {
-        let oldest = self.claim(|ends| {
-            let next = ends.head.wrapping_add(1);
-            (ends.len() > 0 && !ends.has_thief()).then_some(Ends { head: next, stolen: next, ..ends })
-        });
-        match oldest {
-            Some(before) => Some(self.read(before.head)),
-            None => self.pop_newest(),
+        self.locked(|head, tail| {
+            let next = head.wrapping_add(1);
+            self.thieves.head.store(next, Ordering::Relaxed);
+            self.thieves.stolen.store(next, Ordering::Relaxed);
+            self.note_if_drained(next, tail);
+            self.read(head)
+        })
+    }
+
+    #[inline]
+    fn note_if_drained(&self, head: u32, tail: u32) {
+        if head == tail {
+            let drained = &self.owners.drained;
+            drained.store(drained.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
     }
 
-    /// The owner's CAS loop: replaces the word by what `change` makes of it; returns what it was.
-    #[inline]
-    fn claim(&self, change: impl Fn(Ends) -> Option<Ends>) -> Option<Ends> {
-        let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            let ends = Ends::of(word);
-            let changed = change(ends)?.word();
-            // ORDERING: Relaxed; the owner reads only slots it wrote itself, and gives thieves nothing to see.
-            match self.word.compare_exchange_weak(word, changed, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some(ends),
-                Err(seen) => word = seen,
-            }
+    /// Calls `take` under the lock, if there is something. For the owner.
+    fn locked<R>(&self, take: impl FnOnce(u32, u32) -> R) -> Option<R> {
+        let mut backoff = Backoff::new();
+        while !self.try_lock() {
+            backoff.pause();
         }
+        let (head, tail) = (self.thieves.head.load(Ordering::Relaxed), self.owners.tail.load(Ordering::Relaxed));
+        let taken = (head != tail).then(|| take(head, tail));
+        self.unlock();
+        taken
+    }
+
+    fn try_lock(&self) -> bool {
+        let lock = &self.thieves.lock;
+        // ORDERING: Acquire pairs with the Release in `unlock`: what the last holder wrote is seen.
+        lock.load(Ordering::Relaxed) == 0 && lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    fn unlock(&self) {
+        // ORDERING: Release pairs with the Acquire in `try_lock`.
+        self.thieves.lock.store(0, Ordering::Release);
     }
 
     /// What is oldest here, to be compared with a later look; none if there is nothing.
     pub(crate) fn oldest(&self) -> Option<Oldest> {
-        let ends = Ends::of(self.word.load(Ordering::Relaxed));
-        (ends.len() > 0).then_some(Oldest { head: ends.head, drained: ends.drained })
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let drained = self.owners.drained.load(Ordering::Relaxed);
+        (between(head, self.owners.tail.load(Ordering::Relaxed)) > 0).then_some(Oldest { head, drained })
     }
 
     /// Takes the older half: the oldest is returned, the others are handed to `rest` in their order.
     pub(crate) fn steal(&self, mut rest: impl FnMut(NonNull<T>)) -> Stolen<NonNull<T>> {
-        let word = self.word.load(Ordering::Relaxed);
-        let ends = Ends::of(word);
-        if ends.has_thief() {
+        if !self.try_lock() {
             return Stolen::Busy;
         }
-        if ends.len() == 0 {
-            return Stolen::Empty;
-        }
-        let half = ends.len().div_ceil(2).min(MOST_STOLEN);
-        let head = ends.head.wrapping_add(half);
-        // ORDERING: Acquire pairs with the Release in `push`, so the claimed slots and their things can be read.
-        if self.word.compare_exchange(word, Ends { head, ..ends }.word(), Ordering::Acquire, Ordering::Relaxed).is_err()
-        {
-            return Stolen::Busy;
-        }
-        let first = self.read(ends.head);
-        for offset in 1..half {
-            rest(self.read(ends.head.wrapping_add(offset)));
-        }
-        self.release_stolen(head);
-        Stolen::First(first)
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let length = between(head, self.owners.tail.load(Ordering::Relaxed));
+        let stolen = match self.claim(head, length.div_ceil(2).min(MOST_STOLEN)) {
+            Claim::Nothing => Stolen::Empty,
+            Claim::Refused => Stolen::Busy,
+            Claim::UpTo(end) => {
+                let first = self.read(head);
+                let mut index = head.wrapping_add(1);
+                while index != end {
+                    rest(self.read(index));
+                    index = index.wrapping_add(1);
+                }
+                // ORDERING: Release pairs with the Acquire in `push`: the slots have been read before they are reused.
+                self.thieves.stolen.store(end, Ordering::Release);
+                Stolen::First(first)
+            }
+        };
+        self.unlock();
+        stolen
     }
 
-    fn release_stolen(&self, head: u16) {
-        let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            let ends = Ends::of(word);
-            debug_assert_eq!(ends.head, head, "INVARIANT: one thief at a time, and the owner waits");
-            let changed = Ends { stolen: head, ..ends }.word();
-            // ORDERING: Release pairs with the Acquire in `push`: the slots have been read before they are reused.
-            match self.word.compare_exchange_weak(word, changed, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(seen) => word = seen,
-            }
+    /// Tries to make the `count` oldest things the caller's, who holds the lock.
+    fn claim(&self, head: u32, count: u32) -> Claim {
+        if count == 0 {
+            return Claim::Nothing;
         }
+        let end = head.wrapping_add(count);
+        self.thieves.head.store(end, Ordering::Relaxed);
+        // ORDERING: pairs with the fence in `pop_newest`.
+        full_fence();
+        // ORDERING: Acquire pairs with the Release in `set_tail`: the claimed slots, and the things in them, can be read.
+        if self.owners.tail.load(Ordering::Acquire).wrapping_sub(end) > CAPACITY {
+            self.thieves.head.store(head, Ordering::Relaxed);
+            return Claim::Refused;
+        }
+        Claim::UpTo(end)
     }
+}
+
+/// What became of a thief's claim.
+enum Claim {
+    Nothing,
+    Refused,
+    /// The things before this index are the thief's.
+    UpTo(u32),
 }
 
 #[cfg(all(test, not(loom)))]
@@ -267,7 +307,7 @@ mod tests {
     #[test]
     fn a_full_ring_gives_the_thing_back_and_has_room_again_after_a_pop() {
         let ring = Ring::new();
-        (0..usize::from(CAPACITY)).for_each(|n| ring.push(thing(n)).unwrap());
+        (0..CAPACITY as usize).for_each(|n| ring.push(thing(n)).unwrap());
         assert_eq!((ring.push(thing(7)), ring.room()), (Err(thing(7)), 0));
         assert!(ring.pop_oldest().is_some());
         assert_eq!(ring.room(), 1);
@@ -371,7 +411,9 @@ mod loom_models {
     #[test]
     fn loom_ring_hands_out_every_thing_once() {
         let outcomes: &'static Mutex<HashSet<usize>> = Box::leak(Box::default());
-        loom::model(move || {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
             let ring = Arc::new(Ring::new());
             (0..3).for_each(|n| ring.push(thing(n)).unwrap());
             let thief = {

@@ -6,7 +6,7 @@ use super::shared::{Phase, Shared};
 use super::worker::Worker;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
-use crate::prim::atomic::{Ordering, fence, fence_after_read_modify_write};
+use crate::prim::atomic::{Ordering, fence, full_fence};
 use crate::prim::cancel::Cause;
 
 /// How much of a full deque goes to the injector.
@@ -18,8 +18,8 @@ impl Worker {
     pub(crate) fn enqueue_fresh(&self, fiber: FiberRef) {
         self.remote().shown.counts.spawned.increment();
         self.keep(fiber);
-        // ORDERING: sched/README, waking for fresh work. (The push was a read-modify-write.)
-        fence_after_read_modify_write();
+        // ORDERING: sched/README, waking for fresh work.
+        full_fence();
         self.shared.announce_fresh();
     }
 
@@ -46,7 +46,7 @@ impl Worker {
         }
     }
 
-    /// Puts a fresh fiber into the own deque, or what is too much into the injector. Ends with a read-modify-write.
+    /// Puts a fresh fiber into the own deque, or what is too much into the injector. Published, but not fenced.
     #[inline]
     pub(super) fn keep(&self, fiber: FiberRef) {
         if self.remote().ring.push(fiber.as_ptr()).is_err() {
@@ -60,7 +60,6 @@ impl Worker {
         let oldest = (0..SPILL).map_while(|_| ring.pop_oldest());
         // SAFETY: out of the deque just now, and never in a queue yet.
         unsafe { self.shared.injector.push(oldest.chain([fiber.as_ptr()])) };
-        fence(Ordering::SeqCst);
     }
 
     /// A fresh fiber of a size class that has no stack to give: it waits with everybody's.
