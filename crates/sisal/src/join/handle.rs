@@ -14,7 +14,7 @@ use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::id::FiberId;
 use crate::prim::reason::{Place, Reason};
-use crate::sched::worker;
+use crate::sched::dispatch::pay_fuel;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -66,11 +66,7 @@ impl<T> JoinHandle<T> {
     #[inline]
     pub(super) fn join_at(self, place: Place) -> Result<T, JoinError> {
         if self.fiber.end.is_done() {
-            worker::with_fiber(|running| {
-                if let Some((worker, me)) = running {
-                    worker.pay_fuel(me, place);
-                }
-            });
+            pay_fuel(place);
         } else {
             self.wait_at(place).map_err(JoinError::Interrupted)?;
         }
@@ -125,6 +121,7 @@ impl<T> JoinHandle<T> {
     fn wait_for_end(&self, place: Place, cancellable: bool) -> Result<(), Cancelled> {
         let end = &self.fiber.end;
         if end.is_done() {
+            pay_fuel(place);
             return Ok(());
         }
         let wait = Wait::new(park::me());

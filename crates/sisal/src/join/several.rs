@@ -8,6 +8,7 @@ use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::reason::{Place, Reason};
+use crate::sched::dispatch::pay_fuel;
 use std::panic::Location;
 
 /// Joins all; the results stand in the order of the handles.
@@ -58,6 +59,7 @@ fn join_any_at<T>(handles: &mut Vec<JoinHandle<T>>, place: Place) -> Option<(usi
 
 fn wait_for_any<T>(handles: &[JoinHandle<T>], place: Place) -> Result<usize, Cancelled> {
     if let Some(index) = handles.iter().position(JoinHandle::is_finished) {
+        pay_fuel(place);
         return Ok(index);
     }
     let wait = Wait::new(park::me());

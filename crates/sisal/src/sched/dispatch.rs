@@ -18,7 +18,7 @@
 
 use super::search::Next;
 use super::shared::Phase;
-use super::worker::Worker;
+use super::worker::{self, Worker};
 use crate::fiber::body::Ended;
 use crate::fiber::current;
 use crate::fiber::end::Freeing;
@@ -234,14 +234,6 @@ impl Worker {
         me.wait.clear();
     }
 
-    /// Gives way if the monitor has asked for it. Called by operations that would not wait.
-    #[inline]
-    pub(crate) fn pay_fuel(&self, me: FiberRef, place: Place) {
-        if self.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
-            self.yield_now(me, place);
-        }
-    }
-
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
     fn suspend(&self, me: FiberRef) {
         if std::thread::panicking() {
@@ -327,6 +319,18 @@ impl Worker {
 fn first_frame(stack: Stack) -> *mut u8 {
     let number = stack.top().addr() / stack.class().slot_size();
     stack.top().wrapping_sub(number % COLOURS * COLOUR_STEP)
+}
+
+/// Gives way if the monitor has asked for it. Called by operations that need not wait.
+#[inline]
+pub(crate) fn pay_fuel(place: Place) {
+    worker::with_fiber(|running| {
+        if let Some((worker, me)) = running
+            && worker.remote().told.must_yield.load(Ordering::Relaxed) != 0
+        {
+            worker.yield_now(me, place);
+        }
+    });
 }
 
 extern "C" fn loop_entry(worker: usize) -> ! {

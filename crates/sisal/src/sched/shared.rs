@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) outside: CachePadded<Counts>,
     pub(crate) watch: Watch,
     pub(crate) roll_call: RollCall,
+    /// 1 while the main fiber of `run` has not ended: it is not counted like the others.
+    pub(crate) main: AtomicU32,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// A futex: whoever waits for the end sleeps on it.
     pub(crate) phase: AtomicU32,
@@ -84,6 +86,7 @@ impl Shared {
             outside: CachePadded::new(Counts::new()),
             watch: Watch::new(),
             roll_call: RollCall::new(),
+            main: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
             phase: AtomicU32::new(Phase::Running as u32),
             // #0 is the main fiber of `run`.

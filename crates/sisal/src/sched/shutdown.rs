@@ -8,7 +8,8 @@
 //! Spawns and ends are counted by each worker for itself. Sum the ends first, then the spawns: if the sums are equal, there
 //! was a moment between the two when no fiber was unfinished, since later spawns could only make the second sum larger. No
 //! fiber can come after that moment: fibers spawn fibers, and there was none; threads outside count a spawn, fence, and look
-//! at the phase, which was Stopping before we fenced and summed.
+//! at the phase, which was Stopping before we fenced and summed. The main fiber of `run` is no part of the counts: whether it has
+//! ended is looked at first.
 //!
 //! A worker looks when it is about to sleep, after its fence; the last one to fall asleep sees the counts of all others.
 
@@ -80,10 +81,12 @@ impl Shared {
     }
 
     fn unfinished(&self) -> u64 {
+        // ORDERING: Acquire pairs with the Release in `run_main`. Read first: what main has spawned is counted below.
+        let main = u64::from(self.main.load(Ordering::Acquire));
         let counts = || self.remotes.iter().map(|remote| &remote.shown.counts).chain([&*self.outside]);
         let finished: u64 = counts().map(|counts| counts.finished.get()).sum();
         let spawned: u64 = counts().map(|counts| counts.spawned.get()).sum();
-        spawned - finished
+        main + spawned - finished
     }
 
     /// If the runtime is stopping and no fiber is left, it ends now; true if this call did it.

@@ -7,6 +7,7 @@ use super::worker::{self, Worker};
 use crate::fiber::body;
 use crate::fiber::header::Birth;
 use crate::fiber::panic_hook;
+use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
 use crate::prim::id::FiberId;
@@ -135,9 +136,12 @@ pub(crate) fn run_main<T>(
         spawned_at: place,
         name: Some("main".into()),
     });
+    shared.main.store(1, Ordering::Relaxed);
     let result = worker.install(|| {
         let result = worker.run_as(main, || catch_unwind(AssertUnwindSafe(f)));
         fork::refuse_in_child();
+        // ORDERING: Release pairs with the Acquire in `unfinished`: all that main spawned is counted.
+        shared.main.store(0, Ordering::Release);
         shared.request_stop();
         worker.leave_at.set(Moment::now().after(shared.config.shutdown_timeout));
         worker.run_until_done();

@@ -9,6 +9,7 @@ use crate::join::JoinHandle;
 use crate::park::{self, Waiting};
 use crate::prim::fork;
 use crate::prim::reason::{Place, Reason};
+use crate::sched::dispatch::pay_fuel;
 use crate::sched::limit::{Admission, Limit};
 use crate::sched::place::Placement;
 use crate::sched::shared::Shared;
@@ -115,6 +116,7 @@ fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKin
         return Ok(());
     }
     if at_once {
+        pay_fuel(place);
         return Err(SpawnErrorKind::LimitReached { max_fibers: limit.most() });
     }
     let wait = Wait::new(park::me());
@@ -135,11 +137,7 @@ fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) 
         Start::Here => worker.enqueue_pinned(fiber),
         Start::On(index) => worker.enqueue_on(index, fiber),
     }
-    worker::with_fiber(|running| {
-        if let Some((worker, me)) = running {
-            worker.pay_fuel(me, place);
-        }
-    });
+    pay_fuel(place);
 }
 
 impl Start {
