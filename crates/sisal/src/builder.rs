@@ -58,7 +58,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many stacks there may be. When they are used up, fresh fibers wait until others are done. If all who have one wait for
+    /// How many stacks of the usual size there may be. When they are used up, fresh fibers wait until others are done. If all who have one wait for
     /// fibers that can't start without one, it is exceeded rather than that nothing moves any more.
     pub fn max_stacks(mut self, max_stacks: usize) -> RuntimeBuilder {
         self.overrides.max_stacks = Some(max_stacks);

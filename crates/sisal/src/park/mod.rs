@@ -89,7 +89,7 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         return Woken::Cancelled(cause);
     }
     let timer = Timer::new(NonNull::from(wait));
-    let now = match waiting.deadline {
+    let now = match waiting.deadline.filter(|&deadline| deadline != Moment::NEVER) {
         Some(deadline) => {
             let now = worker.read_clock();
             // SAFETY: the timer is in this frame, and removed below.

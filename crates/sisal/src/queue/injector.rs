@@ -30,7 +30,8 @@ impl<T: Linked + Send> Injector<T> {
     /// The length, as far as this thread can see.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len.load(Ordering::Relaxed)
+        // ORDERING: Acquire pairs with the Release in `take_share`: who sees that things are gone sees where they went.
+        self.len.load(Ordering::Acquire)
     }
 
     #[inline]
@@ -75,7 +76,8 @@ impl<T: Linked + Send> Injector<T> {
             let Some(thing) = list.pop(|_| ()) else { break };
             rest(thing);
         }
-        self.len.store(list.len(), Ordering::Relaxed);
+        // ORDERING: Release pairs with the Acquire in `len`.
+        self.len.store(list.len(), Ordering::Release);
         self.takes.store(self.takes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         first
     }

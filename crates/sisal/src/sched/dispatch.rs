@@ -26,6 +26,7 @@ use crate::fiber::header::FiberRef;
 use crate::fiber::state::Parking;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
+use crate::prim::fork;
 use crate::prim::reason::{Place, Reason};
 use sisal_context::stack::Stack;
 use sisal_context::switch::{self, Suspended};
@@ -39,14 +40,19 @@ impl Worker {
     /// Runs fibers until the runtime has ended (or this worker is to go). Called on the thread's own stack, with no fiber
     /// running.
     pub(super) fn run_until_done(&self) {
-        let stack = loop {
-            // A worker is made with a stack, so this waits only if the main fiber of `run` has ended in a shortage.
-            match self.stacks.take(&self.shared) {
-                Some(stack) => break stack,
-                None => std::thread::yield_now(),
+        loop {
+            if let Some(stack) = self.stacks.take(&self.shared) {
+                return self.enter_loop(self.root.as_ptr(), stack);
             }
-        };
-        self.enter_loop(self.root.as_ptr(), stack);
+            // A worker is made with a stack, so this is the main fiber of `run` that has ended in a shortage.
+            if self.may_leave() {
+                return;
+            }
+            if let Some(next) = self.wait_for_ready_or_stack() {
+                self.resume_bookkeeping(next);
+                return self.hop(self.root.as_ptr(), next.context.get());
+            }
+        }
     }
 
     /// Leaves the running context in `save` for a new loop on `stack`; returns when that context is resumed.
@@ -96,12 +102,17 @@ impl Worker {
     fn run_loop(&self) -> ! {
         loop {
             match self.next() {
-                Next::Fresh(fiber) if fiber.class == self.shared.config.class => self.call(fiber),
+                // One that will only be cancelled needs no stack of its own.
+                Next::Fresh(fiber) if fiber.class == self.shared.config.class || self.is_stopping() => self.call(fiber),
                 Next::Fresh(fiber) => self.call_on_own_stack(fiber),
                 Next::Ready(fiber) => self.abandon_for(fiber),
                 Next::Leave => self.abandon_for_root(),
             }
         }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.shared.phase() != Phase::Running
     }
 
     /// Calls a fresh fiber on the stack we stand on.
@@ -120,24 +131,25 @@ impl Worker {
     /// A fiber's closure is done. What it leaves behind is dropped as long as it is the running fiber, since that may wait.
     #[inline]
     fn finish(&self, fiber: FiberRef, ended: Ended) {
+        if current::with(|current| current.fiber.get()).is_none() {
+            // Forgotten by the handler that runs in the child of a `fork`.
+            fork::refuse_in_child();
+        }
+        self.check_canary(fiber);
         drop_locals(fiber);
         let detached = fiber.end.is_detached();
         if detached {
-            // SAFETY: the outcome was written just now, and there is no handle that could take it.
-            unsafe { fiber.drop_outcome() };
-        }
-        if fiber.is_homed.get() {
-            self.unhome(fiber);
+            self.drop_remains(fiber);
+        } else {
+            self.strike_off(fiber);
         }
         let shown = &self.remote().shown;
-        shown.retract(fiber);
         shown.counts.note(ended, detached);
         let freeing = fiber.end.finish(|token| self.unpark(token));
         if freeing == Freeing::Mine {
             if !detached {
                 // The handle was dropped meanwhile.
-                // SAFETY: nobody took the outcome, and nobody can any more.
-                unsafe { fiber.drop_outcome() };
+                self.drop_remains(fiber);
             }
             // SAFETY: end and handle are past, and no wait record leads to a fiber that runs.
             unsafe { fiber.free() };
@@ -151,16 +163,30 @@ impl Worker {
         shown.counts.finished.increment();
     }
 
+    /// Drops the outcome of a fiber that has no handle any more. That is user code, which may wait and use fiber-locals.
+    fn drop_remains(&self, fiber: FiberRef) {
+        // SAFETY: the outcome was written, and there is no handle that could take it.
+        unsafe { fiber.drop_outcome() };
+        drop_locals(fiber);
+        self.strike_off(fiber);
+    }
+
+    /// No user code runs as `fiber` any more: nobody finds it from this worker.
+    #[inline]
+    fn strike_off(&self, fiber: FiberRef) {
+        if fiber.is_homed.get() {
+            self.unhome(fiber);
+        }
+        self.remote().shown.retract(fiber);
+    }
+
     /// Runs `f` as `fiber`, which is made for it and lives on the thread's own stack, and frees the fiber.
     pub(super) fn run_as<R>(&self, fiber: FiberRef, f: impl FnOnce() -> R) -> R {
         fiber.set_home(self.index);
         self.set_current(Some(fiber));
         let result = f();
         drop_locals(fiber);
-        if fiber.is_homed.get() {
-            self.unhome(fiber);
-        }
-        self.remote().shown.retract(fiber);
+        self.strike_off(fiber);
         self.set_current(None);
         // SAFETY: it has run to its end, has no handle, and its outcome is nothing.
         unsafe { fiber.free() };
@@ -352,7 +378,9 @@ extern "C" fn own_stack_entry(worker: usize) -> ! {
 
 fn drop_locals(fiber: FiberRef) {
     while let Some(locals) = fiber.locals.get().filter(|locals| !locals.is_empty()) {
-        // A destructor that panics must not take the worker with it; the panic has been printed.
-        let _ = catch_unwind(AssertUnwindSafe(|| locals.drop_all()));
+        // A destructor that panics must not take the worker with it; the panic has been printed. Its payload may do so again.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| locals.drop_all())) {
+            std::mem::forget(payload);
+        }
     }
 }

@@ -37,13 +37,13 @@ pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
     let result = worker::with_fiber(|running| match running {
         None => call_outside(class, f),
         Some((worker, _)) => {
-            let stack = take(&worker.shared.grown, class);
+            let stack = take(&worker.shared.others, class);
             let before = worker.stack.replace(Some(stack));
             let result = call_on(stack, f);
             worker.stack.set(before);
             // SAFETY: the call has returned, so nothing is left on it.
-            unsafe { worker.shared.grown.give(&[stack]) };
-            worker.shared.watch.note_dirty(&worker.shared.grown, 1);
+            unsafe { worker.shared.others.give(&[stack]) };
+            worker.shared.watch.note_dirty(&worker.shared.others, 1);
             result
         }
     });

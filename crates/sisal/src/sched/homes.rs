@@ -13,6 +13,7 @@ impl Worker {
     /// A fiber waits for the first time.
     pub(super) fn home(&self, fiber: FiberRef) {
         let first = self.homed.replace(Some(fiber));
+        fiber.previous_homed.set(None);
         fiber.next_homed.set(first);
         if let Some(first) = first {
             first.previous_homed.set(Some(fiber));

@@ -95,14 +95,11 @@ impl Idle {
         false
     }
 
-    /// A searcher leaves the search. If `work_left` says so, the next is woken.
-    pub(crate) fn leave_search<'a>(&self, work_left: impl FnOnce() -> bool, beds: impl Fn(usize) -> &'a Bed) {
+    /// A searcher leaves the search. If work is left, it has to act as its producer now.
+    pub(crate) fn leave_search(&self) {
         self.searchers.fetch_sub(1, Ordering::Relaxed);
         // ORDERING: README, C: pairs with the fence of a producer that saw us searching.
         fence_after_read_modify_write();
-        if work_left() {
-            self.wake_for_fresh(beds);
-        }
     }
 
     /// Fresh work was published, and a full fence came after: wakes somebody for it, if that is needed.
@@ -135,7 +132,8 @@ impl Idle {
             let mut bits = word.load(Ordering::Relaxed);
             while bits != 0 {
                 let bit = bits & bits.wrapping_neg();
-                bits = word.fetch_and(!bit, Ordering::Relaxed);
+                // ORDERING: Acquire pairs with the Release in `announce`: the epoch was loaded before we change it.
+                bits = word.fetch_and(!bit, Ordering::Acquire);
                 if bits & bit != 0 {
                     return Some(index * 64 + bit.trailing_zeros() as usize);
                 }
@@ -144,16 +142,17 @@ impl Idle {
         None
     }
 
-    /// Something for `worker` alone was published: wakes it if it sleeps. True if it did.
+    /// Something for `worker` alone was published: wakes it if it sleeps. True if it did, and is ready for fresh work.
     #[inline]
     pub(crate) fn wake_worker(&self, worker: usize, bed: &Bed) -> bool {
         // ORDERING: README, A: pairs with the fence in `announce`. (The push before was a read-modify-write.)
         fence_after_read_modify_write();
         for secluded in [false, true] {
             let (word, bit) = self.bit(worker, secluded);
-            if word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
+            // ORDERING: Acquire pairs with the Release in `announce`: the epoch was loaded before we change it.
+            if word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Acquire) & bit != 0 {
                 bed.wake(false);
-                return true;
+                return !secluded;
             }
         }
         false
@@ -258,8 +257,10 @@ mod loom_models {
                 };
                 if found {
                     if std::mem::take(&mut searching) {
-                        let left = || self.fresh.load(Ordering::Relaxed) > 0;
-                        self.idle.leave_search(left, |worker| &self.beds[worker]);
+                        self.idle.leave_search();
+                        if self.fresh.load(Ordering::Relaxed) > 0 {
+                            self.idle.wake_for_fresh(|worker| &self.beds[worker]);
+                        }
                     }
                     if enough() {
                         return naps;
@@ -273,7 +274,7 @@ mod loom_models {
                 } else if self.fresh.load(Ordering::Relaxed) > 0 && self.idle.try_search_again() {
                     // A waker may have made us a searcher too: then we are counted twice, and leave once now.
                     if self.idle.withdraw(me, &self.beds[me], epoch) {
-                        self.idle.leave_search(|| false, |worker| &self.beds[worker]);
+                        self.idle.leave_search();
                     }
                     searching = true;
                 } else {

@@ -8,7 +8,8 @@
 //! no longer used, and of control blocks.
 //!
 //! # When it sleeps
-//! There is something to watch while fresh work waits and all workers are busy, and while there are added workers. While the
+//! There is something to watch while fresh work waits and all workers are busy, while mail waits for a busy worker, and while there
+//! are added workers that may have to retire. While the
 //! depot has stacks to trim, it wakes up for that from time to time. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
 //! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
 
@@ -68,6 +69,8 @@ impl Watch {
 
     /// Stacks were given to a depot.
     pub(super) fn note_dirty(&self, depot: &Depot, from: usize) {
+        // ORDERING: pairs with the fence in `Monitor::sleep`: the depot is dirty before we look whether the monitor sleeps.
+        fence(Ordering::SeqCst);
         if self.is_asleep() && depot.dirty() >= from {
             self.wake();
         }
@@ -195,20 +198,25 @@ impl Monitor {
     fn trim(&mut self) {
         if self.has_dirty() && self.now.since(self.last_trim) >= TRIM_EVERY {
             self.shared.depot.trim();
-            self.shared.grown.trim();
+            self.shared.others.trim();
             pool::trim();
             self.last_trim = Moment::now();
         }
     }
 
     fn has_dirty(&self) -> bool {
-        self.shared.depot.dirty() >= TRIM_FROM || self.shared.grown.dirty() > 0 || pool::has_spilled()
+        self.shared.depot.dirty() >= TRIM_FROM || self.shared.others.dirty() > 0 || pool::has_spilled()
     }
 
     fn workers_need_it(&self) -> bool {
         let shared = &self.shared;
         (shared.has_fresh() && shared.idle.all_busy())
-            || shared.remotes.iter().any(|remote| matches!(remote.life(), Life::Added | Life::Retiring))
+            || shared.remotes.iter().any(|remote| remote.life() == Life::Added)
+            || (0..shared.remotes.len()).any(|worker| self.has_waiting_mail(worker))
+    }
+
+    fn has_waiting_mail(&self, worker: usize) -> bool {
+        !self.shared.remotes[worker].inbox.is_empty() && !self.shared.idle.is_sleeping(worker)
     }
 
     /// Sleeps until somebody needs it, or until it is time to trim.

@@ -8,9 +8,13 @@ use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::{Ordering, fence, full_fence};
 use crate::prim::cancel::Cause;
+use std::time::Duration;
 
 /// How much of a full deque goes to the injector.
 const SPILL: usize = 4_096;
+
+/// How long a worker waits for the system to have memory again.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Worker {
     /// Queues a fresh fiber made on this worker.
@@ -40,6 +44,9 @@ impl Worker {
     pub(crate) fn enqueue_on(&self, worker: usize, fiber: FiberRef) {
         if worker == self.index {
             self.enqueue_pinned(fiber);
+        } else if self.shared.phase() != Phase::Running {
+            // It will only be cancelled, which any worker can do; that one may have gone.
+            self.enqueue_fresh(fiber);
         } else {
             self.remote().shown.counts.spawned.increment();
             self.shared.send(worker, fiber);
@@ -62,7 +69,7 @@ impl Worker {
         unsafe { self.shared.injector.push(oldest.chain([fiber.as_ptr()])) };
     }
 
-    /// A fresh fiber of a size class that has no stack to give: it waits with everybody's.
+    /// The system has no memory for a stack of a fresh fiber's size class: it goes to the end of its queue, after a moment.
     pub(super) fn postpone_for_stack(&self, fiber: FiberRef) {
         if fiber.pinned {
             // SAFETY: out of a queue just now.
@@ -71,7 +78,7 @@ impl Worker {
             // SAFETY: as above.
             unsafe { self.shared.injector.push([fiber.as_ptr()]) };
         }
-        std::thread::yield_now();
+        std::thread::sleep(SHORTAGE_PAUSE);
     }
 }
 
@@ -134,8 +141,12 @@ impl Shared {
     pub(crate) fn send(&self, worker: usize, fiber: FiberRef) {
         let remote = &self.remotes[worker];
         // SAFETY: the fiber is in no queue: it is fresh, or was made ready by whoever calls this.
-        if unsafe { remote.inbox.push(fiber.as_ptr()) } {
-            self.idle.wake_worker(worker, &remote.bed);
+        if unsafe { remote.inbox.push(fiber.as_ptr()) }
+            && !self.idle.wake_worker(worker, &remote.bed)
+            && self.watch.is_asleep()
+        {
+            // It is busy, perhaps for long: whoever runs there has to be asked to yield then.
+            self.watch.wake();
         }
     }
 }

@@ -104,7 +104,8 @@ impl Remote {
 
     #[inline]
     pub(crate) fn life(&self) -> Life {
-        match self.told.life.load(Ordering::Relaxed) {
+        // ORDERING: Acquire pairs with the exchange in `change_life`: a new owner sees what the old one left.
+        match self.told.life.load(Ordering::Acquire) {
             1 => Life::Base,
             2 => Life::Added,
             3 => Life::Retiring,
@@ -113,7 +114,8 @@ impl Remote {
     }
 
     pub(crate) fn set_life(&self, life: Life) {
-        self.told.life.store(life as u8, Ordering::Relaxed);
+        // ORDERING: Release pairs with the Acquire in `life`.
+        self.told.life.store(life as u8, Ordering::Release);
     }
 
     /// Changes from one life to another, if it has not changed otherwise meanwhile.

@@ -18,7 +18,7 @@ use super::worker::{Sighting, Worker};
 use crate::fiber::header::{FiberRef, Header, Who};
 use crate::fiber::pool;
 use crate::fiber::waiter::{Wait, Woken};
-use crate::prim::atomic::{Ordering, spin_loop};
+use crate::prim::atomic::{Ordering, full_fence, spin_loop};
 use crate::prim::clock::Moment;
 use crate::queue::ring::{Oldest, Stolen};
 use crate::queue::timers::Ahead;
@@ -132,6 +132,10 @@ impl Worker {
                 && let Some(fiber) = self.steal_from(victim)
             {
                 self.keep(fiber);
+                // For a moment they were in nobody's queue, and somebody may have fallen asleep over that.
+                // ORDERING: sched/README, waking for fresh work.
+                full_fence();
+                self.shared.announce_fresh();
             }
         }
     }
@@ -202,7 +206,8 @@ impl Worker {
     pub(super) fn next(&self) -> Next {
         let next = self.find();
         if self.searching.take() {
-            self.shared.idle.leave_search(|| self.shared.has_fresh(), |worker| self.shared.bed(worker));
+            self.shared.idle.leave_search();
+            self.shared.announce_fresh_left();
         }
         next
     }
@@ -360,10 +365,6 @@ impl Worker {
         self.now.get().0 >= sighting.since.0 + LEAVE_TO_OWNER
     }
 
-    fn has_foreign_fresh(&self) -> bool {
-        self.takes_fresh() && self.shared.has_fresh()
-    }
-
     fn has_own_work(&self) -> bool {
         let remote = self.remote();
         !remote.inbox.is_empty()
@@ -375,6 +376,8 @@ impl Worker {
     /// Sleeps until there may be something to do; true if the worker is to go instead.
     fn rest(&self) -> bool {
         if self.may_leave() {
+            // If this was the last one that had a fiber, nobody else will see that none is left.
+            self.shared.end_if_quiescent();
             return true;
         }
         if self.shared.starved.load(Ordering::Relaxed) > 0 {
@@ -384,20 +387,27 @@ impl Worker {
             self.shared.watch.wake();
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
-        let epoch = idle.announce(self.index, bed, self.searching.take(), !self.takes_fresh());
+        let takes_fresh = self.takes_fresh();
+        let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
+        if !takes_fresh {
+            // Somebody may have relied on our search, before we were told to take nothing fresh.
+            self.shared.announce_fresh_left();
+        }
         if self.has_own_work() {
             self.searching.set(idle.withdraw(self.index, bed, epoch));
-        } else if self.has_foreign_fresh() && idle.try_search_again() {
+        } else if takes_fresh && self.shared.has_fresh() && idle.try_search_again() {
             if idle.withdraw(self.index, bed, epoch) {
                 // A waker has counted us as searching too: once is enough.
-                idle.leave_search(|| false, |worker| self.shared.bed(worker));
+                idle.leave_search();
             }
             self.searching.set(true);
         } else if self.shared.end_if_quiescent() {
             self.searching.set(idle.withdraw(self.index, bed, epoch));
         } else {
             self.nap(epoch);
-            self.searching.set(idle.withdraw(self.index, bed, epoch));
+            let granted = idle.withdraw(self.index, bed, epoch);
+            // Woken for what was placed here: if something else comes first, others have to be told of it.
+            self.searching.set(granted || (!self.remote().lane.is_empty() && idle.try_search_again()));
         }
         false
     }

@@ -49,9 +49,9 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     pub(crate) injector: CachePadded<Injector<Header>>,
     pub(crate) depot: Depot,
-    /// Where `stack::grow` gets its stacks. They are not limited: whoever needs one holds another already, and if it waited, so
-    /// might all.
-    pub(crate) grown: Depot,
+    /// Stacks of other size classes, and those of `stack::grow`. They are not limited: whoever calls `grow` holds another stack
+    /// already, and if it waited for one, so might all.
+    pub(crate) others: Depot,
     /// How many workers sleep for want of a stack.
     pub(crate) starved: AtomicUsize,
     /// How many of these have no timer either: what they wait for can only come from others.
@@ -79,7 +79,7 @@ impl Shared {
             idle: Idle::new(config.workers, config.max_workers),
             injector: CachePadded::new(Injector::new()),
             depot: Depot::new(config.max_stacks),
-            grown: Depot::new(None),
+            others: Depot::new(None),
             starved: AtomicUsize::new(0),
             stuck: AtomicUsize::new(0),
             limit: config.max_fibers.map(Limit::new),
@@ -122,6 +122,14 @@ impl Shared {
     /// Whether fresh work waits anywhere that any worker may take.
     pub(crate) fn has_fresh(&self) -> bool {
         !self.injector.is_empty() || self.remotes.iter().any(Remote::has_fresh)
+    }
+
+    /// As [`announce_fresh`](Self::announce_fresh), if there is fresh work anywhere: for one who does not take it although others may
+    /// rely on that.
+    pub(crate) fn announce_fresh_left(&self) {
+        if self.has_fresh() {
+            self.announce_fresh();
+        }
     }
 
     /// Fresh work was published, and a full fence came after: wakes a worker for it, or if all are busy, sees to it that the

@@ -169,7 +169,7 @@ impl Worker {
         if self.shared.phase() == Phase::Ended {
             return true;
         }
-        let nothing_homed = self.homed.get().is_none() && self.pinned.is_empty();
+        let nothing_homed = self.homed.get().is_none() && self.pinned.is_empty() && self.remote().inbox.is_empty();
         nothing_homed
             && (self.remote().life() == Life::Retiring
                 || (self.leave_at.get() != Moment::NEVER && Moment::now() >= self.leave_at.get()))

@@ -12,7 +12,7 @@ const MOST_HOT: usize = 64;
 /// How many stacks are fetched at a time. A whole arena's: their guards are installed together.
 const FETCH: usize = 32;
 
-/// See the [module](self). Holds stacks of the runtime's own size class; others come from and go to the depot.
+/// See the [module](self). Holds stacks of the runtime's own size class; others come from and go to a depot of their own.
 pub(crate) struct Stacks {
     class: SizeClass,
     hot: RefCell<Vec<Stack>>,
@@ -46,7 +46,7 @@ impl Stacks {
             return self.take(shared);
         }
         let mut one = Vec::with_capacity(1);
-        shared.depot.take(class, 1, &mut one);
+        shared.others.take(class, 1, &mut one);
         one.pop()
     }
 
@@ -57,10 +57,15 @@ impl Stacks {
     #[inline]
     pub(crate) unsafe fn put(&self, shared: &Shared, stack: Stack) {
         let mut hot = self.hot.borrow_mut();
-        if stack.class() == self.class && hot.len() < MOST_HOT && shared.starved.load(Ordering::Relaxed) == 0 {
+        if stack.class() != self.class {
+            // SAFETY: the caller's promise.
+            unsafe { shared.others.give(&[stack]) };
+            return shared.watch.note_dirty(&shared.others, 1);
+        }
+        if hot.len() < MOST_HOT && shared.starved.load(Ordering::Relaxed) == 0 {
             return hot.push(stack);
         }
-        if stack.class() == self.class && hot.len() >= MOST_HOT {
+        if hot.len() >= MOST_HOT {
             // The oldest go: the newest are warm.
             let spilled: Vec<Stack> = hot.drain(..MOST_HOT / 2).collect();
             hot.push(stack);

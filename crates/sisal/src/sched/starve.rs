@@ -33,6 +33,7 @@ impl Worker {
         self.shared.ask_for_stacks();
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let epoch = idle.announce(self.index, bed, false, true);
+        self.shared.announce_fresh_left();
         let stack = self.stacks.take(&self.shared).or_else(|| self.take_beyond_limit());
         if stack.is_none() && self.remote().inbox.is_empty() && !self.is_called() {
             self.nap(epoch);

@@ -110,10 +110,13 @@ fn spawn(shared: &Shared, name: &str, body: impl FnOnce() + Send + 'static) -> i
 
 /// Waits for all threads of a runtime that has ended.
 pub(crate) fn join_all(shared: &Shared) {
-    let threads = std::mem::take(&mut *shared.threads.lock().unwrap_or_else(PoisonError::into_inner));
-    for thread in threads {
-        // A worker does not panic: panics of fibers end with them.
-        let _ = thread.join();
+    loop {
+        let threads = std::mem::take(&mut *shared.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        if threads.is_empty() {
+            break;
+        }
+        // Until the monitor has gone it may start another. A worker does not panic: panics of fibers end with them.
+        threads.into_iter().for_each(|thread| drop(thread.join()));
     }
 }
 

@@ -132,14 +132,8 @@ impl Worker {
             debug_assert!(current.worker.get().is_null(), "INVARIANT: one worker a thread");
             current.worker.set(ptr::from_ref(self).cast());
         });
-        let result = f();
-        current::with(|current| {
-            if let Some(pool) = current.pool() {
-                pool.release();
-            }
-            current.worker.set(ptr::null());
-        });
-        result
+        let _uninstall = Uninstall;
+        f()
     }
 
     /// A number for a new fiber.
@@ -170,6 +164,21 @@ impl Worker {
     #[inline]
     pub(crate) fn timers(&self) -> &Timers<NonNull<Wait<Who>>> {
         &self.timers
+    }
+}
+
+/// Makes the thread an ordinary one again.
+struct Uninstall;
+
+impl Drop for Uninstall {
+    fn drop(&mut self) {
+        current::with(|current| {
+            if let Some(pool) = current.pool() {
+                pool.release();
+            }
+            current.worker.set(ptr::null());
+            current.fiber.set(None);
+        });
     }
 }
 

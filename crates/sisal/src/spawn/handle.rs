@@ -148,7 +148,7 @@ pub struct Stats {
 impl Stats {
     pub(crate) fn of(shared: &Shared) -> Stats {
         let counts = || shared.remotes.iter().map(|remote| &remote.shown.counts).chain([&*shared.outside]);
-        let stacks = shared.depot.counts();
+        let (usual, others) = (shared.depot.counts(), shared.others.counts());
         Stats {
             finished: counts().map(|counts| counts.finished.get()).sum(),
             panicked: counts().map(|counts| counts.panicked.get()).sum(),
@@ -156,8 +156,8 @@ impl Stats {
             cancelled: counts().map(|counts| counts.cancelled.get()).sum(),
             spawned: counts().map(|counts| counts.spawned.get()).sum(),
             workers: shared.workers(),
-            stacks_in_use: stacks.in_use,
-            stack_bytes_mapped: stacks.mapped_bytes,
+            stacks_in_use: usual.in_use + others.in_use,
+            stack_bytes_mapped: usual.mapped_bytes + others.mapped_bytes,
         }
     }
 }
