@@ -32,6 +32,10 @@ use sisal_context::stack::Stack;
 use sisal_context::switch::{self, Suspended};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// How many operations that need not wait fibers get between two yields. Few enough that fibers that wait behind do not wait long,
+/// and many enough that nobody notices.
+pub(super) const FUEL: u32 = 128;
+
 /// How many different places there are for the first frame of a stack, and how far apart.
 const COLOURS: usize = 16;
 const COLOUR_STEP: usize = 64;
@@ -46,6 +50,7 @@ impl Worker {
             }
             // A worker is made with a stack, so this is the main fiber of `run` that has ended in a shortage.
             if self.may_leave() {
+                self.shared.end_if_quiescent();
                 return;
             }
             if let Some(next) = self.wait_for_ready_or_stack() {
@@ -347,14 +352,17 @@ fn first_frame(stack: Stack) -> *mut u8 {
     stack.top().wrapping_sub(number % COLOURS * COLOUR_STEP)
 }
 
-/// Gives way if the monitor has asked for it. Called by operations that need not wait.
+/// Called by operations that need not wait: gives way to others after so many of them, or if the monitor has asked for it.
 #[inline]
 pub(crate) fn pay_fuel(place: Place) {
     worker::with_fiber(|running| {
-        if let Some((worker, me)) = running
-            && worker.remote().told.must_yield.load(Ordering::Relaxed) != 0
-        {
-            worker.yield_now(me, place);
+        if let Some((worker, me)) = running {
+            let fuel = worker.fuel.get();
+            worker.fuel.set(fuel.wrapping_sub(1));
+            if fuel == 0 || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
+                worker.fuel.set(FUEL);
+                worker.yield_now(me, place);
+            }
         }
     });
 }

@@ -37,6 +37,15 @@ impl Bed {
     }
 }
 
+/// How a worker was found that something was published for. It is awake now, or will be.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Awake,
+    Asleep,
+    /// Asleep, and in no state to take fresh work.
+    Secluded,
+}
+
 /// The words all workers share.
 pub(crate) struct Idle {
     searchers: CachePadded<AtomicUsize>,
@@ -142,9 +151,9 @@ impl Idle {
         None
     }
 
-    /// Something for `worker` alone was published: wakes it if it sleeps. True if it did, and is ready for fresh work.
+    /// Something for `worker` alone was published: wakes it if it sleeps.
     #[inline]
-    pub(crate) fn wake_worker(&self, worker: usize, bed: &Bed) -> bool {
+    pub(crate) fn wake_worker(&self, worker: usize, bed: &Bed) -> Found {
         // ORDERING: README, A: pairs with the fence in `announce`. (The push before was a read-modify-write.)
         fence_after_read_modify_write();
         for secluded in [false, true] {
@@ -152,10 +161,10 @@ impl Idle {
             // ORDERING: Acquire pairs with the Release in `announce`: the epoch was loaded before we change it.
             if word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Acquire) & bit != 0 {
                 bed.wake(false);
-                return !secluded;
+                return if secluded { Found::Secluded } else { Found::Asleep };
             }
         }
-        false
+        Found::Awake
     }
 
     /// Steps 1 to 4: `worker` is about to sleep.

@@ -43,7 +43,10 @@ pub(super) const TRIM_FROM: usize = 64;
 const TRIM_EVERY: Duration = Duration::from_secs(1);
 
 const AWAKE: u32 = 0;
+/// Sleeps until it is woken.
 const ASLEEP: u32 = 1;
+/// Sleeps until it is woken, or until it is time to trim.
+const NAPPING: u32 = 2;
 
 /// What others know of the monitor.
 pub(crate) struct Watch {
@@ -57,22 +60,29 @@ impl Watch {
 
     #[inline]
     pub(crate) fn is_asleep(&self) -> bool {
-        self.word.load(Ordering::Relaxed) == ASLEEP
+        self.word.load(Ordering::Relaxed) != AWAKE
     }
 
     #[cold]
     pub(crate) fn wake(&self) {
-        if self.word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+        if self.word.swap(AWAKE, Ordering::Relaxed) != AWAKE {
             futex::wake_one(&self.word);
+        }
+    }
+
+    /// There is something to trim: if it sleeps and does not know, it is told.
+    pub(super) fn ask_to_trim(&self) {
+        // ORDERING: pairs with the fence in `Monitor::sleep`: what is to be trimmed is there before we look whether it sleeps.
+        fence(Ordering::SeqCst);
+        if self.word.load(Ordering::Relaxed) == ASLEEP {
+            self.wake();
         }
     }
 
     /// Stacks were given to a depot.
     pub(super) fn note_dirty(&self, depot: &Depot, from: usize) {
-        // ORDERING: pairs with the fence in `Monitor::sleep`: the depot is dirty before we look whether the monitor sleeps.
-        fence(Ordering::SeqCst);
-        if self.is_asleep() && depot.dirty() >= from {
-            self.wake();
+        if depot.dirty() >= from {
+            self.ask_to_trim();
         }
     }
 }
@@ -226,9 +236,16 @@ impl Monitor {
         // ORDERING: pairs with the fences of those who make something to watch: they publish, fence, and read the word.
         fence(Ordering::SeqCst);
         if !self.workers_need_it() && self.shared.phase() != Phase::Ended {
-            futex::wait(word, ASLEEP, self.has_dirty().then_some(TRIM_EVERY));
+            let (kind, timeout) = if self.has_dirty() { (NAPPING, Some(TRIM_EVERY)) } else { (ASLEEP, None) };
+            // It may have been woken by now, and must not forget that.
+            let _ = word.compare_exchange(ASLEEP, kind, Ordering::Relaxed, Ordering::Relaxed);
+            futex::wait(word, kind, timeout);
         }
-        word.store(AWAKE, Ordering::Relaxed);
-        self.last_waiting = Moment::now();
+        let now = Moment::now();
+        self.last_waiting = now;
+        if word.swap(AWAKE, Ordering::Relaxed) == AWAKE {
+            // Somebody had a reason: stay for a while, so that the next does not have to wake it again.
+            self.last_busy = now;
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Where a spawned fiber is queued, and who is told of it.
 #![allow(unsafe_code, reason = "fibers are put into intrusive queues")]
 
+use super::idle::Found;
 use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::worker::Worker;
@@ -132,7 +133,7 @@ impl Shared {
         unsafe { self.remotes[worker].lane.push([fiber.as_ptr()]) };
         // ORDERING: sched/README; as mail for that worker if it sleeps, and else as fresh work for all.
         fence(Ordering::SeqCst);
-        if !self.idle.wake_worker(worker, self.bed(worker)) {
+        if self.idle.wake_worker(worker, self.bed(worker)) != Found::Asleep {
             self.announce_fresh();
         }
     }
@@ -142,7 +143,7 @@ impl Shared {
         let remote = &self.remotes[worker];
         // SAFETY: the fiber is in no queue: it is fresh, or was made ready by whoever calls this.
         if unsafe { remote.inbox.push(fiber.as_ptr()) }
-            && !self.idle.wake_worker(worker, &remote.bed)
+            && self.idle.wake_worker(worker, &remote.bed) == Found::Awake
             && self.watch.is_asleep()
         {
             // It is busy, perhaps for long: whoever runs there has to be asked to yield then.

@@ -128,15 +128,17 @@ impl Worker {
     fn relieve_another(&self) {
         if self.remote().ring.is_empty() && self.takes_fresh() {
             let victim = self.random.borrow_mut().usize(0..self.shared.remotes.len());
-            if victim != self.index
-                && let Some(fiber) = self.steal_from(victim)
-            {
-                self.keep(fiber);
-                // For a moment they were in nobody's queue, and somebody may have fallen asleep over that.
-                // ORDERING: sched/README, waking for fresh work.
-                full_fence();
-                self.shared.announce_fresh();
+            if victim == self.index || self.shared.remotes[victim].ring.is_empty() {
+                return;
             }
+            if let Some(fiber) = self.steal_from(victim) {
+                self.keep(fiber);
+            }
+            // For a moment they were in nobody's queue, or a claim that was refused hid them, and somebody may have fallen asleep
+            // over that.
+            // ORDERING: sched/README, waking for fresh work.
+            full_fence();
+            self.shared.announce_fresh_left();
         }
     }
 
@@ -383,8 +385,8 @@ impl Worker {
         if self.shared.starved.load(Ordering::Relaxed) > 0 {
             self.stacks.give_all(&self.shared);
         }
-        if pool::has_spilled() && self.shared.watch.is_asleep() {
-            self.shared.watch.wake();
+        if pool::has_spilled() {
+            self.shared.watch.ask_to_trim();
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let takes_fresh = self.takes_fresh();

@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) others: Depot,
     /// How many workers sleep for want of a stack.
     pub(crate) starved: AtomicUsize,
-    /// How many of these have no timer either: what they wait for can only come from others.
+    /// How many of these have no timer that is due soon either: what they wait for can only come from others.
     pub(crate) stuck: AtomicUsize,
     pub(crate) limit: Option<Limit>,
     /// What threads outside of the runtime have done. Several writers.

@@ -6,7 +6,7 @@
 //! flags. So either the worker finds the stack, or it is woken for it.
 //!
 //! With a limit on stacks all of them may be held by fibers that wait for fresh ones, which can't start without a stack. A
-//! starved worker without a timer is *stuck*: it can't get on by itself. When all workers are stuck and fresh fibers wait, one that
+//! starved worker without a timer that is due soon is *stuck*: it can't get on by itself. When all workers are stuck and fresh fibers wait, one that
 //! has use for it takes a stack beyond the limit: a shortage slows, it does not fail. If only others have use for one, because
 //! their fresh fibers are pinned, the last to get stuck wakes them, and they do it.
 #![allow(unsafe_code, reason = "a stack taken and not used is put back")]
@@ -15,6 +15,9 @@ use super::worker::Worker;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::Ordering;
 use sisal_context::stack::Stack;
+
+/// A timer that is due within this, in nanoseconds, may well get a worker on.
+const SOON: u64 = 10_000_000;
 
 impl Worker {
     /// The next ready fiber, or none after a sleep: then there may be a stack.
@@ -26,7 +29,7 @@ impl Worker {
         if self.heed_calls() || self.fire_timers(self.read_clock()) {
             return self.pop_ready();
         }
-        let stuck = usize::from(self.timers.earliest() == u64::MAX);
+        let stuck = usize::from(self.timers.earliest() > self.now.get().0 + SOON);
         self.set_starved(1);
         self.shared.starved.fetch_add(1, Ordering::Relaxed);
         self.shared.stuck.fetch_add(stuck, Ordering::Relaxed);

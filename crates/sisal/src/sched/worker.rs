@@ -60,6 +60,8 @@ pub(crate) struct Worker {
     /// For how long to look for work before sleeping, in nanoseconds.
     pub(super) patience: Cell<u64>,
     ids: Cell<(u64, u64)>,
+    /// How many operations that need not wait may be done before the next yield.
+    pub(super) fuel: Cell<u32>,
     /// A fiber on its way to a stack of its own.
     pub(super) starting: Cell<Option<FiberRef>>,
     /// The last roll call this worker has answered.
@@ -106,6 +108,7 @@ impl Worker {
             searching: Cell::new(false),
             patience: Cell::new(super::search::PATIENCE_AT_FIRST),
             ids: Cell::new((0, 0)),
+            fuel: Cell::new(super::dispatch::FUEL),
             starting: Cell::new(None),
             roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
