@@ -33,8 +33,8 @@ use sisal_context::switch::{self, Suspended};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How many operations that need not wait fibers get between two yields. Few enough that fibers that wait behind do not wait long,
-/// and many enough that nobody notices.
-pub(super) const FUEL: u32 = 128;
+/// and many enough that nobody notices (`spawn-10k` does with 128).
+pub(super) const FUEL: u32 = 512;
 
 /// How many different places there are for the first frame of a stack, and how far apart.
 const COLOURS: usize = 16;
