@@ -33,7 +33,8 @@ pub struct Cancelled {
 pub enum Cause {
     /// The runtime is stopping.
     Shutdown,
-    /// The wait would have parked while its fiber unwinds from a panic.
+    /// The wait would have parked while its fiber unwinds from a panic. (While another fiber of the same worker is suspended in its
+    /// own unwinding the two can't be told apart; then the wait goes on as usual.)
     Unwinding,
 }
 

@@ -18,7 +18,7 @@
 
 use super::search::Next;
 use super::shared::Phase;
-use super::worker::{self, Worker};
+use super::worker::{self, Unwinding, Worker};
 use crate::fiber::body::Ended;
 use crate::fiber::current;
 use crate::fiber::end::Freeing;
@@ -270,21 +270,28 @@ impl Worker {
         if std::thread::panicking() {
             return self.suspend_in_unwinding(me);
         }
+        if self.unwinding.get().fibers != 0 {
+            self.unwinding.set(self.unwinding.get().over());
+        }
         self.leave(me);
     }
 
     /// While a fiber is suspended in its unwinding, the thread's panic count tells others nothing about themselves. The one that
-    /// is suspended here may be such another; counting it too errs on the safe side.
+    /// is suspended here may be such another; counting it too errs on the safe side, and ends with the panic count.
     #[cold]
     fn suspend_in_unwinding(&self, me: FiberRef) {
-        self.unwinding.set(self.unwinding.get() + 1);
+        let before = self.unwinding.get();
+        self.unwinding.set(Unwinding { fibers: before.fibers + 1, ..before });
         self.leave(me);
-        self.unwinding.set(self.unwinding.get() - 1);
+        let after = self.unwinding.get();
+        if after.spell == before.spell {
+            self.unwinding.set(Unwinding { fibers: after.fibers - 1, ..after });
+        }
     }
 
     /// Whether the running fiber is certainly unwinding from a panic of its own.
     pub(crate) fn is_unwinding(&self) -> bool {
-        std::thread::panicking() && self.unwinding.get() == 0
+        std::thread::panicking() && self.unwinding.get().fibers == 0
     }
 
     #[inline]

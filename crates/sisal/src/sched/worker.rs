@@ -69,10 +69,23 @@ pub(crate) struct Worker {
     /// What was last seen at each worker.
     pub(super) sightings: Box<[Cell<Sighting>]>,
     pub(super) random: RefCell<fastrand::Rng>,
-    /// How many fibers of this worker are suspended in the middle of their unwinding from a panic.
-    pub(super) unwinding: Cell<usize>,
+    pub(super) unwinding: Cell<Unwinding>,
     /// A scratch place for contexts that are never resumed.
     pub(super) nowhere: Cell<Suspended>,
+}
+
+/// The fibers of a worker that are perhaps suspended in the middle of their unwinding from a panic.
+#[derive(Copy, Clone, Default)]
+pub(super) struct Unwinding {
+    pub(super) fibers: usize,
+    /// Changes when the thread is seen not to be panicking: then none of them was.
+    pub(super) spell: usize,
+}
+
+impl Unwinding {
+    pub(super) fn over(self) -> Unwinding {
+        Unwinding { fibers: 0, spell: self.spell.wrapping_add(1) }
+    }
 }
 
 /// The oldest fresh work seen at another worker, and when it was first seen.
@@ -113,7 +126,7 @@ impl Worker {
             roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
             random: RefCell::new(fastrand::Rng::new()),
-            unwinding: Cell::new(0),
+            unwinding: Cell::new(Unwinding::default()),
             nowhere: Cell::new(Suspended::NONE),
             shared,
         }
