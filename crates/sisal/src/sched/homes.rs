@@ -48,20 +48,30 @@ impl Worker {
         phase == Phase::Ended
             || (phase == Phase::Stopping && !self.swept.get())
             || self.owes_roll_call()
+            || self.owes_stacks()
             || self.may_leave()
     }
 
-    /// Does what was said to all workers: ends waits when the runtime stops, and answers who is there. True if fibers may have
+    /// Does what was said to all workers: ends waits when the runtime stops, gives stacks back, and
+    /// answers who is there. True if fibers may have
     /// become ready by it.
     pub(super) fn heed_calls(&self) -> bool {
         if self.owes_roll_call() {
             self.answer_roll_call();
+        }
+        if self.owes_stacks() {
+            self.recall.set(self.shared.recall.load(Ordering::Relaxed));
+            self.stacks.give_all(&self.shared);
         }
         let sweeps = self.shared.phase() != Phase::Running && !self.swept.replace(true);
         if sweeps {
             self.cancel_waits();
         }
         sweeps
+    }
+
+    fn owes_stacks(&self) -> bool {
+        self.shared.recall.load(Ordering::Relaxed) != self.recall.get()
     }
 
     fn cancel_waits(&self) {

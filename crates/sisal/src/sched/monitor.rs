@@ -40,7 +40,7 @@ const LINGER: Duration = Duration::from_millis(20);
 /// So many free stacks with memory in them are worth giving back.
 pub(super) const TRIM_FROM: usize = 64;
 /// How long they may stay as they are, since they may be used again.
-const TRIM_EVERY: Duration = Duration::from_secs(1);
+const TRIM_EVERY: Duration = Duration::from_millis(500);
 
 const AWAKE: u32 = 0;
 /// Sleeps until it is woken.
@@ -207,6 +207,9 @@ impl Monitor {
     /// Gives the memory of free stacks back, now and then.
     fn trim(&mut self) {
         if self.has_dirty() && self.now.since(self.last_trim) >= TRIM_EVERY {
+            // What they give back is trimmed the next time, and their arenas with it.
+            self.shared.recall.fetch_add(1, Ordering::Relaxed);
+            self.shared.wake_all();
             self.shared.depot.trim();
             self.shared.others.trim();
             pool::trim();

@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     /// Stacks of other size classes, and those of `stack::grow`. They are not limited: whoever calls `grow` holds another stack
     /// already, and if it waited for one, so might all.
     pub(crate) others: Depot,
+    /// Changes when workers are to give their hot stacks back, so that the arenas these are in can be released.
+    pub(crate) recall: AtomicU32,
     /// How many workers sleep for want of a stack.
     pub(crate) starved: AtomicUsize,
     /// How many of these have no timer that is due soon either: what they wait for can only come from others.
@@ -80,6 +82,7 @@ impl Shared {
             injector: CachePadded::new(Injector::new()),
             depot: Depot::new(config.max_stacks),
             others: Depot::new(None),
+            recall: AtomicU32::new(0),
             starved: AtomicUsize::new(0),
             stuck: AtomicUsize::new(0),
             limit: config.max_fibers.map(Limit::new),

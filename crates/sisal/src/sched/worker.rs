@@ -10,6 +10,7 @@ use super::stacks::Stacks;
 use crate::fiber::current;
 use crate::fiber::header::{FiberRef, Header, Who};
 use crate::fiber::waiter::Wait;
+use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::queue::list::List;
@@ -64,6 +65,8 @@ pub(crate) struct Worker {
     pub(super) fuel: Cell<u32>,
     /// A fiber on its way to a stack of its own.
     pub(super) starting: Cell<Option<FiberRef>>,
+    /// The last recall of stacks this worker has followed.
+    pub(super) recall: Cell<u32>,
     /// The last roll call this worker has answered.
     pub(super) roll_call: Cell<u32>,
     /// What was last seen at each worker.
@@ -123,6 +126,7 @@ impl Worker {
             ids: Cell::new((0, 0)),
             fuel: Cell::new(super::dispatch::FUEL),
             starting: Cell::new(None),
+            recall: Cell::new(shared.recall.load(Ordering::Relaxed)),
             roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
             random: RefCell::new(fastrand::Rng::new()),
