@@ -14,6 +14,10 @@ use std::sync::Once;
 /// Installs the hook, once per process.
 pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
+    if std::thread::panicking() {
+        // A runtime that is started by a destructor: std does not let hooks be changed now. The next one installs it.
+        return;
+    }
     INSTALLED.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| match current::with(|current| current.fiber.take()) {

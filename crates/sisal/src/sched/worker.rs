@@ -130,7 +130,8 @@ impl Worker {
             roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
             random: RefCell::new(fastrand::Rng::new()),
-            unwinding: Cell::new(Unwinding::default()),
+            // A thread that unwinds when it becomes a worker, in a destructor that calls `run`, says nothing about its fibers.
+            unwinding: Cell::new(Unwinding { fibers: usize::from(std::thread::panicking()), spell: 0 }),
             nowhere: Cell::new(Suspended::NONE),
             shared,
         }

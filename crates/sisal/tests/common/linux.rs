@@ -1,0 +1,46 @@
+//! What Linux says of this process.
+
+use std::fs;
+
+/// How many threads it has.
+pub(crate) fn threads() -> usize {
+    status("Threads:")
+}
+
+/// How many threads it has whose names start so.
+pub(crate) fn threads_named(start: &str) -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    // A thread may end while its name is read.
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.starts_with(start)).count()
+}
+
+/// How often threads whose names start so have been given a CPU and left it again.
+pub(crate) fn switches_of_threads_named(start: &str) -> u64 {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let statuses = tasks.filter_map(|task| {
+        let name = fs::read_to_string(task.join("comm")).ok()?;
+        name.starts_with(start).then(|| fs::read_to_string(task.join("status")).ok())?
+    });
+    let switches = |status: String| -> u64 {
+        let lines = status.lines().filter(|line| line.contains("ctxt_switches:"));
+        lines.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()).sum()
+    };
+    statuses.map(switches).sum()
+}
+
+/// How much memory it has, in bytes.
+pub(crate) fn resident() -> usize {
+    status("VmRSS:") << 10
+}
+
+/// How much address space it has, in bytes.
+pub(crate) fn mapped() -> usize {
+    status("VmSize:") << 10
+}
+
+fn status(field: &str) -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}

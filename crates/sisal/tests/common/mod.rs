@@ -1,0 +1,98 @@
+//! What the tests share: a watchdog, runtimes of 1, 2, 4 and 8 workers, gates to park at, child processes, and what Linux
+//! says of this process.
+//!
+//! No test waits by the clock. It waits for a condition, with [`until`], and the watchdog ends a process whose condition
+//! never comes true, saying which test it was and what its runtimes had done.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod child;
+pub(crate) mod gate;
+pub(crate) mod linux;
+mod quiet;
+pub(crate) mod watchdog;
+
+use sisal::{Handle, Runtime, RuntimeBuilder};
+use std::time::Duration;
+use watchdog::Watchdog;
+
+/// How many workers the storms are run with.
+pub(crate) const WORKERS: [usize; 4] = [1, 2, 4, 8];
+
+/// Longer than any test takes: what is to end in this time ends, or the watchdog has barked before.
+pub(crate) const LONG: Duration = Duration::from_secs(600);
+
+/// The number of rounds for this build: a debug build does a tenth.
+pub(crate) fn rounds(release: usize) -> usize {
+    if cfg!(debug_assertions) { release.div_ceil(10) } else { release }
+}
+
+/// A runtime with so many workers, never more.
+pub(crate) fn fixed(workers: usize) -> RuntimeBuilder {
+    Runtime::builder().workers(workers).max_workers(workers)
+}
+
+/// Calls `body` with 1, 2, 4 and 8, each time under a watchdog of its own.
+pub(crate) fn with_workers<F: Fn(usize)>(body: F) {
+    for workers in WORKERS {
+        let _watchdog = Watchdog::over(&body, &format!("{workers} workers"));
+        body(workers);
+    }
+}
+
+/// Starts a background runtime with so many workers, never more, for a test that is watched already.
+pub(crate) fn background(workers: usize) -> Runtime {
+    watched(fixed(workers).build().unwrap())
+}
+
+/// Shows a runtime to the watchdog of this test.
+pub(crate) fn watched(runtime: Runtime) -> Runtime {
+    watchdog::watch(runtime.handle());
+    runtime
+}
+
+/// Runs `body` as a fiber in runtimes of 1, 2, 4 and 8 workers: as the main fiber on this thread, and in the background.
+/// Afterwards nothing may be left: all fibers have ended, and all threads.
+pub(crate) fn in_fiber_of_each<F: Fn() + Send + Sync>(body: F) {
+    for workers in WORKERS {
+        in_main_fiber(workers, &body);
+        in_background(workers, &body);
+    }
+}
+
+/// Runs `body` as the main fiber of a runtime with so many workers. Afterwards all fibers have ended.
+pub(crate) fn in_main_fiber<F: Fn()>(workers: usize, body: F) {
+    let _watchdog = Watchdog::over(&body, &format!("{workers} workers, this thread among them"));
+    let handle = fixed(workers)
+        .run(|| {
+            let handle = Handle::current().expect("the main fiber is in a runtime");
+            watchdog::watch(&handle);
+            body();
+            handle
+        })
+        .unwrap();
+    let stats = handle.stats();
+    assert_eq!(stats.spawned, stats.finished, "all fibers have ended: {stats}");
+}
+
+/// Runs `body` as a fiber of a background runtime with so many workers.
+pub(crate) fn in_background<F: Fn() + Send + Sync>(workers: usize, body: F) {
+    let _watchdog = Watchdog::over(&body, &format!("{workers} workers in the background"));
+    let runtime = background(workers);
+    runtime.run(&body);
+    shut_down(runtime);
+}
+
+/// Ends a runtime in which nothing may be left behind.
+pub(crate) fn shut_down(runtime: Runtime) {
+    let report = runtime.shutdown(LONG);
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(report.stats.spawned, report.stats.finished, "all fibers have ended: {report}");
+    assert_eq!(report.stats.workers, 0, "all workers have ended: {report}");
+}
+
+/// Waits for a condition by giving way: in a fiber to other fibers, on a thread to other threads.
+pub(crate) fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        sisal::yield_now();
+    }
+}

@@ -1,0 +1,164 @@
+//! Corners where ends meet: a stop under a running main fiber, results dropped while their fiber ends, shortages at the end,
+//! and a fresh fiber behind workers that have just been taken.
+
+mod common;
+
+use common::watchdog::guarded;
+use common::{LONG, fixed, in_fiber_of_each, rounds, until, with_workers};
+use sisal::{Builder, Cause, Handle, sleep, spawn, spawn_on, yield_now};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+#[test]
+fn a_stop_requested_by_the_main_fiber_does_not_end_the_runtime_under_it() {
+    guarded(|| {
+        let other = fixed(1).build().unwrap();
+        for workers in common::WORKERS {
+            let run = fixed(workers).run(|| {
+                Handle::current().unwrap().request_stop();
+                // Not to be cancelled: the main fiber waits in a runtime that is stopping and has no other fiber.
+                let seven = other.run(|| 7);
+                // Neither this fiber nor the wait for it has a future.
+                (seven, spawn(|| 1).join().is_err(), sleep(LONG).unwrap_err().cause)
+            });
+            assert_eq!(run.unwrap(), (7, true, Cause::Shutdown));
+        }
+    });
+}
+
+#[test]
+fn a_stop_from_another_thread_finds_the_main_fiber_wherever_it_is() {
+    guarded(|| {
+        for _ in 0..rounds(300) {
+            let slept = fixed(2).run(|| {
+                let handle = Handle::current().unwrap();
+                let stopper = std::thread::spawn(move || handle.request_stop());
+                let slept = sleep(LONG);
+                stopper.join().unwrap();
+                slept
+            });
+            assert_eq!(slept.unwrap().unwrap_err().cause, Cause::Shutdown);
+        }
+    });
+}
+
+/// A result whose drop waits, and makes a fiber-local whose drop waits too.
+struct Waits(Arc<AtomicUsize>);
+
+struct WaitsToo(RefCell<Option<Arc<AtomicUsize>>>);
+
+sisal::fiber_local! { static LATE: WaitsToo = WaitsToo(RefCell::new(None)); }
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        yield_now();
+        LATE.with(|late| *late.0.borrow_mut() = Some(Arc::clone(&self.0)));
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for WaitsToo {
+    fn drop(&mut self) {
+        yield_now();
+        if let Some(count) = self.0.borrow_mut().take() {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn results_whose_drop_waits_are_dropped_once_whenever_the_handle_goes() {
+    in_fiber_of_each(|| {
+        let count = Arc::new(AtomicUsize::new(0));
+        let many = rounds(3_000);
+        for number in 0..many {
+            let waits = Waits(Arc::clone(&count));
+            let fiber = Builder::new().name(format!("number {number}")).spawn(move || {
+                (0..number % 3).for_each(|_| yield_now());
+                waits
+            });
+            // Before it starts, while it runs, while it ends, after it.
+            (0..number % 5).for_each(|_| yield_now());
+            drop(fiber);
+        }
+        until(|| count.load(Ordering::Relaxed) >= many);
+    });
+}
+
+#[test]
+fn a_run_whose_stacks_are_all_asleep_when_main_returns_ends() {
+    guarded(|| {
+        let run = fixed(1).max_stacks(2).run(|| {
+            let asleep = Arc::new(AtomicUsize::new(0));
+            for _ in 0..2 {
+                let asleep = Arc::clone(&asleep);
+                drop(spawn(move || {
+                    asleep.fetch_add(1, Ordering::Relaxed);
+                    sleep(LONG)
+                }));
+            }
+            until(|| asleep.load(Ordering::Relaxed) >= 1);
+        });
+        assert!(run.is_ok());
+    });
+}
+
+#[test]
+fn a_fiber_of_another_size_starts_whatever_the_usual_stacks_do() {
+    with_workers(|workers| {
+        let sum = fixed(workers).max_stacks(workers + 1).run(|| {
+            spawn(|| sleep(Duration::from_millis(1))).join().unwrap().unwrap();
+            let big: Vec<_> =
+                (0..50).map(|n| Builder::new().stack_size(1 << 20).spawn(move || (yield_now(), n).1)).collect();
+            big.into_iter().map(|fiber| fiber.join().unwrap()).sum::<u32>()
+        });
+        assert_eq!(sum.unwrap(), 49 * 50 / 2);
+    });
+}
+
+#[test]
+fn a_fresh_fiber_behind_threads_that_block_for_it_is_started_on_an_added_worker() {
+    guarded(|| {
+        for _ in 0..rounds(20) {
+            let runtime = sisal::Runtime::builder().workers(2).max_workers(4).build().unwrap();
+            let free = Arc::new(AtomicBool::new(false));
+            runtime.run(|| {
+                let blocks = || {
+                    let free = Arc::clone(&free);
+                    move || {
+                        while !free.load(Ordering::Relaxed) {
+                            std::thread::yield_now();
+                        }
+                    }
+                };
+                let blocked: Vec<_> = (0..2).map(|_| spawn(blocks())).collect();
+                let free = Arc::clone(&free);
+                drop(spawn(move || free.store(true, Ordering::Relaxed)));
+                // This one blocks its worker too, until the last of the three has run.
+                blocks()();
+                blocked.into_iter().for_each(|fiber| fiber.join().unwrap());
+            });
+        }
+    });
+}
+
+#[test]
+fn what_is_spawned_on_a_worker_while_the_runtime_stops_ends_as_cancelled() {
+    guarded(|| {
+        for _ in 0..rounds(50) {
+            let runtime = fixed(2).build().unwrap();
+            let handle = runtime.handle().clone();
+            let ends = runtime.run(move || {
+                handle.request_stop();
+                (0..20)
+                    .map(|n| spawn_on(n % 2, move || n))
+                    .map(|fiber| fiber.is_finished() || fiber.wait().is_err())
+                    .count()
+            });
+            assert_eq!(ends, 20);
+            assert!(runtime.shutdown(LONG).is_clean());
+        }
+    });
+}

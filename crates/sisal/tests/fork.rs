@@ -1,0 +1,152 @@
+//! After `fork` without `exec` no call can work in the child: each aborts with a message that says so.
+#![allow(unsafe_code, reason = "fork, waitpid and _exit are C functions")]
+
+mod common;
+
+use common::child::{self, SIGABRT};
+use common::{LONG, background, fixed, until};
+use sisal::{Handle, JoinHandle, Runtime, join_any, sleep, spawn, spawn_local, yield_now};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+const MESSAGE: &str = "sisal: called in the child of a fork() without exec()";
+
+/// How a forked child ended.
+#[derive(Debug, PartialEq)]
+enum Fate {
+    Exited(i32),
+    Killed(i32),
+}
+
+/// Forks, calls `in_child` in the child, and waits for its end. A child that comes back from the call exits with 0.
+fn fork(in_child: impl FnOnce()) -> Fate {
+    // SAFETY: the child calls what is tested, and leaves without running anything of the parent's.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork failed");
+    if child == 0 {
+        in_child();
+        // SAFETY: leaves at once.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: our own child, and a place for its status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    if libc::WIFSIGNALED(status) {
+        Fate::Killed(libc::WTERMSIG(status))
+    } else {
+        Fate::Exited(libc::WEXITSTATUS(status))
+    }
+}
+
+#[test]
+fn every_call_in_a_child_forked_from_a_plain_thread_aborts_with_the_message() {
+    const CALLS: usize = 11;
+    let ended = child::run(|| {
+        for call in 0..CALLS {
+            let runtime = background(2);
+            let (open, opened) = mpsc::channel::<()>();
+            let waiting: JoinHandle<()> = runtime.spawn(move || opened.recv().unwrap());
+            let handle = runtime.handle().clone();
+            let fate = fork(|| match call {
+                0 => drop(handle.spawn(|| ())),
+                1 => drop(handle.try_spawn(|| ())),
+                2 => drop(handle.spawn_on(0, || ())),
+                3 => drop(waiting.wait()),
+                4 => drop(join_any(&mut vec![waiting])),
+                5 => yield_now(),
+                6 => drop(sleep(Duration::from_millis(1))),
+                7 => drop(sisal::sleep_until(Instant::now() + Duration::from_millis(1))),
+                8 => drop(Runtime::new()),
+                9 => drop(fixed(1).run(|| ())),
+                _ => runtime.run(|| ()),
+            });
+            assert_eq!(fate, Fate::Killed(SIGABRT), "call {call}");
+            drop(open);
+        }
+    });
+    let ended = ended.well();
+    assert_eq!(ended.stderr.matches(MESSAGE).count(), CALLS, "{ended:#?}");
+}
+
+#[test]
+fn every_call_in_a_child_forked_from_a_fiber_aborts_with_the_message() {
+    const CALLS: usize = 7;
+    let ended = child::run(|| {
+        for call in 0..CALLS {
+            let fate = fixed(2).run(|| {
+                let other = spawn_local(|| sleep(LONG));
+                let handle = Handle::current().unwrap();
+                fork(|| match call {
+                    0 => drop(spawn(|| ())),
+                    1 => drop(spawn_local(|| ())),
+                    2 => yield_now(),
+                    3 => drop(sleep(Duration::from_millis(1))),
+                    4 => drop(other.wait()),
+                    5 => drop(handle.spawn(|| ())),
+                    _ => drop(Runtime::new()),
+                })
+            });
+            assert_eq!(fate.unwrap(), Fate::Killed(SIGABRT), "call {call}");
+        }
+    });
+    let ended = ended.well();
+    assert_eq!(ended.stderr.matches(MESSAGE).count(), CALLS, "{ended:#?}");
+}
+
+#[test]
+fn a_runtime_dropped_in_a_forked_child_aborts_with_the_message() {
+    let ended = child::run(|| {
+        let runtime = background(2);
+        assert_eq!(fork(|| drop(runtime)), Fate::Killed(SIGABRT));
+    });
+    ended.well().saying(MESSAGE);
+}
+
+#[test]
+fn the_parent_of_a_fork_goes_on() {
+    let ended = child::run(|| {
+        let sum = fixed(2).run(|| {
+            let handles: Vec<_> = (0..100u64).map(|i| spawn(move || i)).collect();
+            assert_eq!(fork(|| ()), Fate::Exited(0));
+            handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>()
+        });
+        assert_eq!(sum.unwrap(), 4950);
+    });
+    ended.well().not_saying("sisal");
+}
+
+#[test]
+fn a_child_forked_before_the_first_use_may_use_sisal() {
+    let ended = child::run(|| {
+        let fate = fork(|| {
+            let seven = fixed(2).run(|| spawn(|| 7).join().unwrap());
+            // SAFETY: leaves at once.
+            unsafe { libc::_exit(seven.unwrap()) };
+        });
+        assert_eq!(fate, Fate::Exited(7));
+    });
+    ended.well();
+}
+
+#[test]
+fn programs_started_from_fibers_run() {
+    common::in_fiber_of_each(|| {
+        let fibers = (0..4).map(|_| spawn(|| std::process::Command::new("true").status().unwrap().success()));
+        assert!(sisal::join_all(fibers).into_iter().all(Result::unwrap));
+    });
+}
+
+#[test]
+fn a_fork_while_all_workers_are_busy_disturbs_nobody() {
+    let ended = child::run(|| {
+        let runtime = background(4);
+        let spinners: Vec<_> = (0..20).map(|_| runtime.spawn(|| (0..2_000).for_each(|_| yield_now()))).collect();
+        for _ in 0..20 {
+            assert_eq!(fork(|| ()), Fate::Exited(0));
+        }
+        spinners.into_iter().for_each(|spinner| spinner.join().unwrap());
+        until(|| runtime.handle().stats().finished == 20);
+        common::shut_down(runtime);
+    });
+    ended.well();
+}

@@ -1,0 +1,224 @@
+//! Starting a runtime: on the calling thread, in the background, several at once, one inside another.
+
+mod common;
+
+use common::watchdog::guarded;
+use common::{background, child, fixed, linux, until, with_workers};
+use sisal::{Handle, Runtime, join_all, sleep, spawn, spawn_local, yield_now};
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+#[test]
+fn run_gives_what_its_closure_returns() {
+    guarded(|| {
+        let sum: u64 = sisal::run(|| {
+            let handles: Vec<_> = (0..1_000u64).map(|i| spawn(move || i)).collect();
+            handles.into_iter().map(|handle| handle.join().unwrap()).sum()
+        });
+        assert_eq!(sum, 499_500);
+    });
+}
+
+#[test]
+fn the_closure_of_run_may_borrow_and_need_not_be_send() {
+    with_workers(|workers| {
+        let mut words = vec!["b", "a"];
+        let counter = Rc::new(Cell::new(0));
+        let here = thread::current().id();
+        let back = fixed(workers).run(|| {
+            assert_eq!(thread::current().id(), here, "the calling thread runs it");
+            words.sort_unstable();
+            let shared = Rc::clone(&counter);
+            spawn_local(move || shared.set(shared.get() + 1)).join().unwrap();
+            Rc::clone(&counter)
+        });
+        assert_eq!((back.unwrap().get(), words), (1, vec!["a", "b"]));
+    });
+}
+
+#[test]
+fn run_after_run_on_the_same_thread_works() {
+    with_workers(|workers| {
+        for number in 0..20 {
+            let back = fixed(workers).run(|| spawn(move || number).join().unwrap());
+            assert_eq!(back.unwrap(), number);
+            assert!(!sisal::in_fiber() && Handle::current().is_none());
+        }
+    });
+}
+
+#[test]
+fn run_inside_a_fiber_just_calls() {
+    common::in_fiber_of_each(|| {
+        let fiber = sisal::fiber::current().unwrap().id();
+        let inside = sisal::run(|| sisal::fiber::current().unwrap().id());
+        assert_eq!(inside, fiber);
+        let inside = fixed(3).run(|| sisal::fiber::current().unwrap().id()).unwrap();
+        assert_eq!(inside, fiber);
+    });
+}
+
+#[test]
+fn a_background_runtime_leaves_its_makers_thread_free() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let (give, take) = mpsc::channel();
+        drop(runtime.spawn(move || give.send(thread::current().id())));
+        let worker = take.recv().unwrap();
+        assert_ne!(worker, thread::current().id());
+        assert!(!sisal::in_fiber() && Handle::current().is_none());
+        common::shut_down(runtime);
+    });
+}
+
+#[test]
+fn run_on_a_background_runtime_blocks_for_the_result_and_may_borrow() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let mut words = vec!["b", "a"];
+        runtime.run(|| {
+            assert!(sisal::in_fiber());
+            yield_now();
+            words.sort_unstable();
+        });
+        assert_eq!(words, ["a", "b"]);
+        // From many threads at once.
+        thread::scope(|scope| {
+            for number in 0..8u64 {
+                let runtime = &runtime;
+                scope.spawn(move || {
+                    let borrowed = [number; 4];
+                    assert_eq!(runtime.run(|| borrowed.iter().sum::<u64>()), 4 * number);
+                });
+            }
+        });
+        common::shut_down(runtime);
+    });
+}
+
+#[test]
+fn run_on_the_runtime_one_is_in_just_calls() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let (outer, inner) = runtime.run(|| {
+            let id = || sisal::fiber::current().unwrap().id();
+            (id(), runtime.run(id))
+        });
+        assert_eq!(outer, inner);
+        common::shut_down(runtime);
+    });
+}
+
+#[test]
+fn run_on_another_runtime_parks_the_fiber_and_not_its_worker() {
+    guarded(|| {
+        let (here, there) = (background(1), background(1));
+        let (give, take) = mpsc::channel();
+        here.run(|| {
+            // The other runtime's fiber ends only when this runtime's only worker goes on meanwhile.
+            let waker = spawn(move || give.send(()).unwrap());
+            there.run(move || take.recv().unwrap());
+            waker.join().unwrap();
+        });
+        common::shut_down(here);
+        common::shut_down(there);
+    });
+}
+
+#[test]
+fn a_handle_finds_the_runtime_it_is_asked_in() {
+    with_workers(|workers| {
+        let (left, right) = (background(workers), background(1));
+        let workers_of = |runtime: &Runtime| runtime.run(|| Handle::current().unwrap().base_workers());
+        assert_eq!((workers_of(&left), workers_of(&right)), (workers, 1));
+        let nested = left.run(|| {
+            let inside = workers_of(&right);
+            (inside, Handle::current().unwrap().base_workers())
+        });
+        assert_eq!(nested, (1, workers));
+        common::shut_down(left);
+        common::shut_down(right);
+    });
+}
+
+#[test]
+fn a_runtime_may_be_made_and_ended_inside_a_fiber() {
+    common::in_fiber_of_each(|| {
+        let inner = fixed(2).build().unwrap();
+        assert_eq!(inner.spawn(|| 7).join().unwrap(), 7);
+        let sleeper = inner.spawn(|| sleep(common::LONG));
+        drop(inner);
+        assert!(sleeper.is_finished());
+    });
+}
+
+#[test]
+fn stats_count_what_has_been_done() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        join_all((0..100).map(|_| runtime.spawn(|| ()))).into_iter().for_each(Result::unwrap);
+        let handle = runtime.handle();
+        until(|| handle.stats().finished == 100);
+        let stats = handle.stats();
+        assert_eq!((stats.spawned, stats.panicked, stats.detached_panics, stats.cancelled), (100, 0, 0, 0));
+        assert_eq!((stats.workers, handle.workers(), handle.base_workers()), (workers, workers, workers));
+        assert!(stats.stacks_in_use >= 1 && stats.stack_bytes_mapped > 0, "{stats}");
+        assert!(stats.to_string().starts_with("100 fibers spawned, 100 ended"), "{stats}");
+        common::shut_down(runtime);
+    });
+}
+
+#[test]
+fn worker_threads_are_named_and_numbered() {
+    guarded(|| {
+        let runtime = fixed(3).name("crunch").build().unwrap();
+        let names: HashSet<_> = (0..3)
+            .map(|worker| {
+                runtime.handle().spawn_on(worker, || thread::current().name().unwrap().to_owned()).join().unwrap()
+            })
+            .collect();
+        assert_eq!(names, ["crunch-0", "crunch-1", "crunch-2"].map(str::to_owned).into());
+        common::shut_down(runtime);
+    });
+}
+
+#[test]
+fn an_idle_runtime_uses_no_cpu_time() {
+    let ended = child::run(|| {
+        let runtime = background(4);
+        let sleepers: Vec<_> = (0..1_000).map(|_| runtime.spawn(|| sleep(common::LONG))).collect();
+        // Asleep are those threads that the kernel has seen go to sleep and not come back: no ticks, no switches.
+        let switches = || linux::switches_of_threads_named("sisal");
+        let mut before = switches();
+        // Work may still be settling; a runtime that ticked would never come to rest.
+        loop {
+            thread::sleep(Duration::from_millis(200));
+            let now = switches();
+            if now == before {
+                break;
+            }
+            before = now;
+        }
+        drop(sleepers);
+        common::shut_down(runtime);
+    });
+    ended.well();
+}
+
+#[test]
+fn handles_and_runtimes_may_go_to_other_threads() {
+    fn is_send_and_sync<T: Send + Sync>() {}
+    fn is_send<T: Send>() {}
+    is_send_and_sync::<Runtime>();
+    is_send_and_sync::<Handle>();
+    is_send_and_sync::<sisal::JoinHandle<Cell<u8>>>();
+    is_send_and_sync::<sisal::SharedHandle<u8>>();
+    is_send_and_sync::<sisal::fiber::Fiber>();
+    is_send::<sisal::JoinError>();
+    is_send_and_sync::<sisal::Cancelled>();
+    is_send::<sisal::ShutdownReport>();
+}

@@ -1,0 +1,137 @@
+//! Memory comes back: what a crowd of parked fibers took is given back when they have ended.
+//!
+//! One test at a time has this process's memory to itself: each runs in a process of its own.
+
+mod common;
+
+use common::gate::Gate;
+use common::{LONG, WORKERS, background, child, linux, rounds, until};
+use sisal::{Handle, Runtime};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const FIBERS: usize = 20_000;
+
+/// Has so many fibers parked all at once; returns what the runtime held then.
+fn crowd(runtime: &Runtime, fibers: usize) -> Held {
+    let gate = Gate::closed();
+    let parked = Arc::new(AtomicUsize::new(0));
+    let handles: Vec<_> = (0..fibers)
+        .map(|_| {
+            let (way, parked) = (gate.way(), Arc::clone(&parked));
+            runtime.spawn(move || {
+                parked.fetch_add(1, Ordering::Relaxed);
+                way.pass().unwrap();
+            })
+        })
+        .collect();
+    until(|| parked.load(Ordering::Relaxed) == fibers);
+    let held = Held::by(runtime.handle());
+    gate.open();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
+    held
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Held {
+    stacks: usize,
+    mapped: usize,
+    resident: usize,
+}
+
+impl Held {
+    fn by(runtime: &Handle) -> Held {
+        let stats = runtime.stats();
+        Held { stacks: stats.stacks_in_use, mapped: stats.stack_bytes_mapped, resident: linux::resident() }
+    }
+
+    /// Waits until most of what was taken since `base`, up to `peak`, was given back.
+    fn wait_for_return(runtime: &Handle, base: Held, peak: Held) {
+        let is_back = |now: usize, base: usize, peak: usize| now <= base + (peak - base) / 10;
+        until(|| is_back(runtime.stats().stacks_in_use, base.stacks, peak.stacks));
+        until(|| is_back(runtime.stats().stack_bytes_mapped, base.mapped, peak.mapped));
+        until(|| is_back(linux::resident(), base.resident, peak.resident));
+    }
+}
+
+#[test]
+fn memory_returns_to_the_base_line_after_twenty_thousand_parked_fibers() {
+    let ended = child::run(|| {
+        for workers in WORKERS {
+            let runtime = background(workers);
+            // What is allocated once, and kept, is not counted.
+            crowd(&runtime, 100);
+            let base = Held::by(runtime.handle());
+            for _ in 0..rounds(3) {
+                let peak = crowd(&runtime, FIBERS);
+                assert!(peak.stacks >= FIBERS, "{peak:?}");
+                assert!(peak.mapped >= base.mapped + FIBERS * 128 * 1024, "{peak:?}");
+                assert!(peak.resident >= base.resident + FIBERS * 2048, "{peak:?}");
+                Held::wait_for_return(runtime.handle(), base, peak);
+            }
+            common::shut_down(runtime);
+        }
+    });
+    ended.well();
+}
+
+#[test]
+fn runtimes_that_have_ended_leave_neither_address_space_nor_threads() {
+    // The allocator reserves address space for every thread that allocates at the same time as another; not here.
+    let ended = child::run_in(&[("MALLOC_ARENA_MAX", "1")], || {
+        let once = || {
+            for workers in WORKERS {
+                let runtime = background(workers);
+                crowd(&runtime, 500);
+                common::shut_down(runtime);
+            }
+        };
+        once();
+        let (mapped, threads) = (linux::mapped(), linux::threads());
+        (0..rounds(50)).for_each(|_| once());
+        // A thread that was joined is gone from the list a moment later.
+        until(|| linux::threads() <= threads);
+        // Five hundred stacks are 125 MiB; the allocator may keep what its arenas took.
+        let slack = 100 << 20;
+        assert!(linux::mapped() < mapped + slack, "{} MiB more", (linux::mapped() - mapped) >> 20);
+    });
+    ended.well();
+}
+
+#[test]
+fn results_closures_and_names_of_a_million_fibers_are_freed() {
+    let ended = child::run(|| {
+        let runtime = background(2);
+        let spawn_some = |count: usize| {
+            let alive = Arc::new(());
+            for number in 0..count {
+                let payload = (Arc::clone(&alive), vec![number; 8]);
+                let builder = runtime.handle().builder().name("one of a million");
+                let handle = builder.spawn(move || payload);
+                if number % 2 == 0 {
+                    handle.join().unwrap();
+                }
+            }
+            until(|| Arc::strong_count(&alive) == 1);
+        };
+        spawn_some(10_000);
+        let resident = linux::resident();
+        spawn_some(rounds(1_000_000));
+        let growth = linux::resident().saturating_sub(resident);
+        assert!(growth < 64 << 20, "{} MiB more", growth >> 20);
+        common::shut_down(runtime);
+    });
+    ended.well();
+}
+
+#[test]
+fn a_runtime_left_idle_for_ever_can_still_be_stopped() {
+    let ended = child::run(|| {
+        let runtime = background(4);
+        crowd(&runtime, 1_000);
+        until(|| runtime.handle().stats().stacks_in_use < 500);
+        assert!(runtime.shutdown(LONG).is_clean());
+        assert_eq!(linux::threads_named("sisal"), 0);
+    });
+    ended.well();
+}
