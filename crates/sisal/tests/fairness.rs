@@ -58,8 +58,8 @@ const WIDTH: usize = 3;
 const TURNS: u64 = 200;
 /// A source may have so many turns while another has one, not more.
 const MOST_AHEAD: u64 = 1_000;
-/// How many spawned by threads may be under way, so that they do not fill the memory.
-const MOST_UNDER_WAY: u64 = 500;
+/// How many spawned by threads may be under way, so that no source waits behind the whole backlog of another.
+const MOST_UNDER_WAY: u64 = 50;
 
 /// What a source counts.
 #[derive(Default)]

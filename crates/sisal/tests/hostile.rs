@@ -113,7 +113,7 @@ fn a_shortage_of_address_space_for_stacks_slows_and_does_not_fail() {
     // Two allocator arenas would take what is left.
     let ended = child::run_in(&[("MALLOC_ARENA_MAX", "1")], || {
         let runtime = background(2);
-        assert_eq!(runtime.run(|| spawn(yield_now).join().is_ok()), true);
+        assert!(runtime.run(|| spawn(yield_now).join().is_ok()));
         leave_address_space(100);
         // They would want 500 MiB at once.
         let fibers: Vec<_> = (0..2_000)

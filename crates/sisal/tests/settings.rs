@@ -72,7 +72,7 @@ fn the_environment_wins_over_defaults() {
     let ended = child::run_in(&environment, || {
         let runtime = Runtime::new().unwrap();
         assert_eq!(runtime.handle().base_workers(), 3);
-        assert_eq!(runtime.run(|| std::thread::current().name().unwrap().starts_with("herd-")), true);
+        assert!(runtime.run(|| std::thread::current().name().unwrap().starts_with("herd-")));
         runtime.run(|| {
             let sleepers: Vec<_> = (0..4).map(|_| spawn(|| sleep(common::LONG))).collect();
             assert!(sisal::try_spawn(|| ()).is_err(), "five fibers at most");

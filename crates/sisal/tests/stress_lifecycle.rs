@@ -6,7 +6,7 @@ use common::gate::Gate;
 use common::{LONG, background, fixed, in_main_fiber, rounds, until, with_workers};
 use sisal::{Cause, Handle, JoinError, sleep, spawn, yield_now};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 const SPAWNERS: usize = 8;
@@ -84,24 +84,42 @@ impl IntoCounts for (&AtomicUsize, &AtomicUsize) {
     }
 }
 
+/// The runtime there is at the moment, for threads that go from one to the next.
+#[derive(Default)]
+struct Current {
+    /// How many there have been, and the last one; none at the end.
+    last: Mutex<(usize, Option<Handle>)>,
+    changed: Condvar,
+}
+
+impl Current {
+    fn set(&self, runtime: Option<Handle>) {
+        let mut last = self.last.lock().unwrap();
+        *last = (last.0 + 1, runtime);
+        self.changed.notify_all();
+    }
+
+    /// Waits for one after the one with the number `seen`.
+    fn next(&self, seen: &mut usize) -> Option<Handle> {
+        let last = self.changed.wait_while(self.last.lock().unwrap(), |last| last.0 == *seen).unwrap();
+        *seen = last.0;
+        last.1.clone()
+    }
+}
+
 #[test]
 fn eight_threads_that_outlive_two_hundred_runtimes_see_every_fiber_end() {
     with_workers(|workers| {
-        let current: Arc<Mutex<Option<Handle>>> = Arc::default();
-        let is_over = Arc::new(AtomicBool::new(false));
+        let current = Arc::new(Current::default());
         let tally = Arc::new(Tally::default());
         let spawners: Vec<_> = (0..SPAWNERS)
             .map(|_| {
-                let (current, is_over, tally) = (Arc::clone(&current), Arc::clone(&is_over), Arc::clone(&tally));
+                let (current, tally) = (Arc::clone(&current), Arc::clone(&tally));
                 thread::spawn(move || {
-                    let mut spawned = 0;
-                    while !is_over.load(Ordering::Relaxed) {
-                        // What is there now may be stopping, or may have ended long ago.
-                        let handle = current.lock().unwrap().clone();
-                        match handle {
-                            Some(handle) => spawned += spawn_until_the_end(&handle, &tally),
-                            None => thread::yield_now(),
-                        }
+                    let (mut spawned, mut seen) = (0, 0);
+                    // By the time it is used, it may be stopping, or may have ended long ago.
+                    while let Some(handle) = current.next(&mut seen) {
+                        spawned += spawn_until_the_end(&handle, &tally);
                     }
                     spawned
                 })
@@ -109,13 +127,13 @@ fn eight_threads_that_outlive_two_hundred_runtimes_see_every_fiber_end() {
             .collect();
         for round in 0..rounds(200) {
             let runtime = background(workers);
-            *current.lock().unwrap() = Some(runtime.handle().clone());
+            current.set(Some(runtime.handle().clone()));
             let enough = tally.returned.load(Ordering::Relaxed) + round % 20;
             until(|| tally.returned.load(Ordering::Relaxed) >= enough);
             let report = runtime.shutdown(LONG);
             assert!(report.is_clean(), "{report}");
         }
-        is_over.store(true, Ordering::Relaxed);
+        current.set(None);
         let spawned: usize = spawners.into_iter().map(|spawner| spawner.join().unwrap()).sum();
         let (returned, cancelled) = (&tally.returned, &tally.cancelled).into_counts();
         assert_eq!(returned + cancelled, spawned);

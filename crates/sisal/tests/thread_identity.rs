@@ -21,7 +21,7 @@ use std::time::Duration;
 
 thread_local! {
     static PLAIN: Cell<u64> = const { Cell::new(0) };
-    static LAZY: Cell<u64> = Cell::new(1);
+    static LAZY: RefCell<Vec<u64>> = RefCell::new(vec![1]);
     static COUNTED: Rc<Cell<u64>> = Rc::new(Cell::new(0));
     static CELL: RefCell<u64> = const { RefCell::new(0) };
 }

@@ -29,6 +29,9 @@
 //! the thread, as Rust assumes them to be at their defaults.
 #![allow(unsafe_code, reason = "leaving one stack for another can't be said in safe Rust")]
 
+#[cfg_attr(not(sisal_asan), path = "no_sanitizer.rs")]
+pub mod sanitizer;
+
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 #[cfg(target_arch = "aarch64")]

@@ -29,7 +29,7 @@ use crate::prim::cancel::Cause;
 use crate::prim::fork;
 use crate::prim::reason::{Place, Reason};
 use sisal_context::stack::Stack;
-use sisal_context::switch::{self, Suspended};
+use sisal_context::switch::{self, Suspended, sanitizer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How many operations that need not wait fibers get between two yields. Few enough that fibers that wait behind do not wait long,
@@ -63,6 +63,7 @@ impl Worker {
     /// Leaves the running context in `save` for a new loop on `stack`; returns when that context is resumed.
     fn enter_loop(&self, save: *mut Suspended, stack: Stack) {
         self.leave_for(Some(stack), None);
+        sanitizer::fresh(stack);
         // SAFETY: the stack is free, and large enough for a first frame.
         let context = unsafe { switch::prepare(first_frame(stack), loop_entry) };
         self.hop(save, context);
@@ -87,10 +88,12 @@ impl Worker {
     /// The one place where contexts are switched.
     #[inline(never)]
     fn hop(&self, save: *mut Suspended, to: Suspended) {
+        let left = sanitizer::start(self.stack.get(), save != self.nowhere.as_ptr());
         // SAFETY: `to` was prepared, or left by this very function, on this thread, since fibers never change theirs; each
         // context is resumed once, since it is taken from a queue, which holds it once. `save` is a cell of a fiber or worker
         // that is alive. What is left behind is resumed, or has nothing on it.
         unsafe { switch::switch(save, to, std::ptr::from_ref(self).expose_provenance()) };
+        sanitizer::finish(Some(left));
         self.arrived();
     }
 
@@ -206,6 +209,7 @@ impl Worker {
         self.abandoned.set(self.stack.get());
         self.leave_for(Some(stack), None);
         self.starting.set(Some(fiber));
+        sanitizer::fresh(stack);
         // SAFETY: the stack is free, and large enough for a first frame.
         let context = unsafe { switch::prepare(stack.top(), own_stack_entry) };
         self.hop(self.nowhere.as_ptr(), context);
@@ -377,6 +381,7 @@ pub(crate) fn pay_fuel(place: Place) {
 extern "C" fn loop_entry(worker: usize) -> ! {
     // SAFETY: passed by `hop`: the worker of this thread, which lives until its loop has left for the root.
     let worker = unsafe { &*std::ptr::with_exposed_provenance::<Worker>(worker) };
+    sanitizer::finish(None);
     worker.arrived();
     worker.run_loop()
 }
@@ -384,6 +389,7 @@ extern "C" fn loop_entry(worker: usize) -> ! {
 extern "C" fn own_stack_entry(worker: usize) -> ! {
     // SAFETY: as in `loop_entry`.
     let worker = unsafe { &*std::ptr::with_exposed_provenance::<Worker>(worker) };
+    sanitizer::finish(None);
     worker.arrived();
     if let Some(fiber) = worker.starting.take() {
         worker.call(fiber);

@@ -3,7 +3,7 @@
 
 use super::worker;
 use sisal_context::stack::{Depot, SizeClass, Stack};
-use sisal_context::switch;
+use sisal_context::switch::{self, sanitizer};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
@@ -39,7 +39,7 @@ pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
         Some((worker, _)) => {
             let stack = take(&worker.shared.others, class);
             let before = worker.stack.replace(Some(stack));
-            let result = call_on(stack, f);
+            let result = call_on(before, stack, f);
             worker.stack.set(before);
             // SAFETY: the call has returned, so nothing is left on it.
             unsafe { worker.shared.others.give(&[stack]) };
@@ -54,7 +54,7 @@ fn call_outside<T>(class: SizeClass, f: impl FnOnce() -> T) -> Result<T, Box<dyn
     static OF_THREADS: OnceLock<Depot> = OnceLock::new();
     let depot = OF_THREADS.get_or_init(|| Depot::new(None));
     let stack = take(depot, class);
-    let result = call_on(stack, f);
+    let result = call_on(None, stack, f);
     // SAFETY: the call has returned, so nothing is left on it.
     unsafe { depot.give(&[stack]) };
     // Nobody watches this depot.
@@ -71,20 +71,27 @@ fn take(depot: &Depot, class: SizeClass) -> Stack {
 /// What goes to the other stack and what comes back.
 struct Call<F, T> {
     f: Option<F>,
+    /// The stack to come back to; none for the thread's own.
+    back: Option<Stack>,
     result: Option<Result<T, Box<dyn Any + Send>>>,
 }
 
-fn call_on<F: FnOnce() -> T, T>(stack: Stack, f: F) -> Result<T, Box<dyn Any + Send>> {
-    let mut call = Call { f: Some(f), result: None };
+fn call_on<F: FnOnce() -> T, T>(back: Option<Stack>, stack: Stack, f: F) -> Result<T, Box<dyn Any + Send>> {
+    let mut call = Call { f: Some(f), back, result: None };
+    sanitizer::fresh(stack);
+    let left = sanitizer::start(Some(stack), true);
     // SAFETY: the stack is free and as large as was asked for; `perform` takes a `Call` of these types.
     unsafe { switch::call_on(stack.top(), perform::<F, T>, (&raw mut call).cast()) };
+    sanitizer::finish(Some(left));
     call.result.take().unwrap_or_else(|| unreachable!("INVARIANT: the call has been made"))
 }
 
 extern "C" fn perform<F: FnOnce() -> T, T>(call: *mut u8) {
     // SAFETY: `call_on` passes a `Call` of these types that lives until this returns.
     let call = unsafe { &mut *call.cast::<Call<F, T>>() };
+    sanitizer::finish(None);
     if let Some(f) = call.f.take() {
         call.result = Some(catch_unwind(AssertUnwindSafe(f)));
     }
+    sanitizer::start(call.back, false);
 }
