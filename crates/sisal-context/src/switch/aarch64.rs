@@ -1,30 +1,11 @@
 //! The switch on aarch64, AAPCS64 calling convention.
 
-use super::Entry;
 use std::arch::{asm, naked_asm};
-
-/// Words laid on a fresh stack, from the stack pointer upwards: where to resume, what to call there,
-/// and two words that keep the stack pointer 16-byte aligned, as the processor demands.
-const FIRST_FRAME_WORDS: usize = 4;
-
-/// See [`super::prepare`].
-#[inline]
-pub(super) unsafe fn prepare(top: *mut u8, entry: Entry) -> *mut u8 {
-    let sp = top.cast::<usize>().wrapping_sub(FIRST_FRAME_WORDS);
-    // SAFETY: the four words below `top` are writable and unused, by the caller's promise.
-    unsafe {
-        sp.write(root as *const () as usize);
-        sp.add(1).write(entry as *const () as usize);
-        sp.add(2).write(0);
-        sp.add(3).write(0);
-    }
-    sp.cast()
-}
 
 /// The root frame of every stack. Arrives by a jump with the stack pointer still at the first frame and
 /// the passed word in `x2`.
 #[unsafe(naked)]
-unsafe extern "C" fn root() {
+pub(super) unsafe extern "C" fn root() {
     naked_asm!(
         ".cfi_startproc",
         // A landing pad for the jump, where branch targets are enforced.

@@ -1,7 +1,7 @@
 //! The symmetric switch: leave one stack, go on on another.
 //!
 //! Owns all assembly of the project, one file per architecture with the same three names:
-//! `prepare`, `switch` and `call_on`. It knows stack pointers and nothing else: who owns a stack,
+//! `root`, `switch` and `call_on`. It knows stack pointers and nothing else: who owns a stack,
 //! and who may resume it, is the caller's business.
 //!
 //! A suspended context is one word, the stack pointer it was left with. On top of its stack lies
@@ -63,14 +63,20 @@ impl Suspended {
 /// What a fresh stack runs: called once with the word passed by whoever switches there first.
 pub type Entry = extern "C" fn(usize) -> !;
 
+/// Words laid on a fresh stack, from the stack pointer upwards: where to resume, what to call there, and two words that keep the
+/// stack aligned at that call.
+const FIRST_FRAME_WORDS: usize = 4;
+
 /// Lays a first frame on an unused stack, so that the first switch there calls `entry`.
 ///
 /// # Safety
 /// `top` is 16-byte aligned and the end of at least 4 KiB of writable memory that nothing uses.
 #[inline]
 pub unsafe fn prepare(top: *mut u8, entry: Entry) -> Suspended {
-    // SAFETY: the caller's promise is the one asked for.
-    Suspended(unsafe { arch::prepare(top, entry) })
+    let frame = top.cast::<[usize; FIRST_FRAME_WORDS]>().wrapping_sub(1);
+    // SAFETY: the words below `top` are writable and unused, by the caller's promise.
+    unsafe { frame.write([arch::root as *const () as usize, entry as *const () as usize, 0, 0]) };
+    Suspended(frame.cast())
 }
 
 /// Leaves the running context in `save` and resumes `to`; returns the word that whoever resumes
