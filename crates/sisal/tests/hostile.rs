@@ -135,10 +135,13 @@ fn a_shortage_of_address_space_for_stacks_slows_and_does_not_fail() {
 
 #[test]
 fn a_runtime_that_gets_no_threads_is_an_error_and_leaves_none() {
-    let ended = child::run_in(&[("MALLOC_ARENA_MAX", "1")], || {
-        leave_address_space(150);
+    // Threads so large that a few use up what is left, and what then is too little for another is plenty for the rest.
+    let environment = [("MALLOC_ARENA_MAX", "1"), ("RUST_MIN_STACK", "67108864")];
+    let ended = child::run_in(&environment, || {
+        leave_address_space(300);
         let before = linux::threads();
-        for builder in [Runtime::builder().workers(200), Runtime::builder().workers(200).name("again")] {
+        for _ in 0..3 {
+            let builder = Runtime::builder().workers(20);
             let error = builder.clone().build().unwrap_err();
             assert!(matches!(error, BuildError::Io { .. }), "{error}");
             let error = builder.run(|| panic!("it ran")).unwrap_err();

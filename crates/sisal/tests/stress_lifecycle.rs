@@ -154,7 +154,8 @@ fn threads_that_spawn_at_the_limit_while_the_runtime_stops_all_return() {
                 })
                 .collect();
             until(|| tally.returned.load(Ordering::Relaxed) >= round % 20);
-            common::shut_down(runtime);
+            let report = runtime.shutdown(LONG);
+            assert!(report.is_clean(), "{report}");
             spawners.into_iter().for_each(|spawner| assert!(spawner.join().unwrap() > 0));
         }
     });

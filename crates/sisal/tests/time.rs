@@ -29,26 +29,33 @@ fn a_sleep_never_ends_early() {
     });
 }
 
+/// Fibers of this worker sleep until the moments that come in this order; in which order they wake. None if the machine was so
+/// slow that the first moment had come before the last fiber slept.
+fn order_of_waking(delays: &[u64]) -> Option<Vec<u64>> {
+    let base = Instant::now();
+    let first = base + Duration::from_millis(*delays.iter().min()?);
+    let woken = Rc::new(RefCell::new(Vec::new()));
+    let in_time = Rc::new(Cell::new(true));
+    let fibers: Vec<_> = delays
+        .iter()
+        .map(|&delay| {
+            let (woken, in_time) = (Rc::clone(&woken), Rc::clone(&in_time));
+            spawn_local(move || {
+                in_time.set(in_time.get() && Instant::now() < first);
+                sleep_until(base + Duration::from_millis(delay)).unwrap();
+                woken.borrow_mut().push(delay);
+            })
+        })
+        .collect();
+    join_all(fibers).into_iter().for_each(Result::unwrap);
+    in_time.get().then(|| woken.take())
+}
+
 #[test]
 fn a_shorter_sleep_that_begins_later_ends_first() {
     in_fiber_of_each(|| {
-        let woken = Rc::new(RefCell::new(Vec::new()));
-        let gate = Rc::new(Cell::new(0));
-        // Far enough apart that no grouping of wake-ups joins them.
-        let fibers: Vec<_> = [60, 40, 20, 0]
-            .map(|milliseconds| {
-                let (woken, gate) = (Rc::clone(&woken), Rc::clone(&gate));
-                spawn_local(move || {
-                    let before = gate.replace(gate.get() + 1);
-                    until(|| gate.get() == 4);
-                    let _ = before;
-                    sleep(Duration::from_millis(milliseconds)).unwrap();
-                    woken.borrow_mut().push(milliseconds);
-                })
-            })
-            .into();
-        join_all(fibers).into_iter().for_each(Result::unwrap);
-        assert_eq!(*woken.borrow(), [0, 20, 40, 60]);
+        let woken = std::iter::repeat_with(|| order_of_waking(&[16, 12, 8, 4])).find_map(|woken| woken);
+        assert_eq!(woken.unwrap(), [4, 8, 12, 16]);
     });
 }
 

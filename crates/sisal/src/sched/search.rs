@@ -42,8 +42,10 @@ const SHORT_NAP: u64 = 200_000;
 /// Running a fiber elsewhere costs some hundred nanoseconds in cache misses, which short ones are not worth (`spawn-100`).
 const LEAVE_TO_OWNER: u64 = 5_000;
 
-/// How long a fiber placed with a worker is left to it, in nanoseconds: that worker may have to be woken for it.
+/// How long a fiber placed with a worker is left to it, in nanoseconds: that worker may have to be woken for it. The longer time is
+/// for a thief on which more fibers live than there: it would undo what the placement is for.
 const LEAVE_LANE_TO_OWNER: u64 = 100_000;
+const LEAVE_LANE_TO_LESS_LOADED: u64 = 10_000_000;
 
 /// How many pauses between two looks at others' deques. Every look takes a cache line away from its owner (`spawn-100`: 58 ns with
 /// 64 pauses, 78 with 16).
@@ -354,7 +356,9 @@ impl Worker {
             self.sightings[victim].set(Sighting { lane_takes: Some(lane.takes()), lane_since: now, ..sighting });
             return None;
         }
-        if now.0 >= sighting.lane_since.0 + LEAVE_LANE_TO_OWNER { self.take_from_lane(victim) } else { None }
+        let homed = |worker: usize| self.shared.remotes[worker].shown.homed.load(Ordering::Relaxed);
+        let patience = if homed(self.index) > homed(victim) { LEAVE_LANE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
+        if now.0 >= sighting.lane_since.0 + patience { self.take_from_lane(victim) } else { None }
     }
 
     /// Whether what is oldest at `victim` was there some time ago already.
