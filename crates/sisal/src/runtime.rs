@@ -89,6 +89,7 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
 fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
     let leftover = if shared.wait_for_end(Moment::now().after(timeout)) {
         threads::join_all(shared);
+        shared.release_memory();
         Leftover { fibers: Vec::new(), unlisted: 0 }
     } else {
         shared.call_roll()

@@ -5,7 +5,7 @@
 mod common;
 
 use common::gate::Gate;
-use common::{LONG, WORKERS, background, child, linux, rounds, until};
+use common::{LONG, WORKERS, background, child, fixed, linux, rounds, until};
 use sisal::{Handle, Runtime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,7 +81,8 @@ fn runtimes_that_have_ended_leave_neither_address_space_nor_threads() {
     let ended = child::run_in(&[("MALLOC_ARENA_MAX", "1")], || {
         let once = || {
             for workers in WORKERS {
-                let runtime = background(workers);
+                // Not shown to the watchdog, whose handles would keep what an ended runtime still has.
+                let runtime = fixed(workers).build().unwrap();
                 crowd(&runtime, 500);
                 common::shut_down(runtime);
             }
@@ -94,6 +95,23 @@ fn runtimes_that_have_ended_leave_neither_address_space_nor_threads() {
         // Five hundred stacks are 125 MiB; the allocator may keep what its arenas took.
         let slack = 100 << 20;
         assert!(linux::mapped() < mapped + slack, "{} MiB more", (linux::mapped() - mapped) >> 20);
+    });
+    ended.well();
+}
+
+#[test]
+fn an_ended_runtime_holds_no_stacks_though_a_handle_is_kept() {
+    let ended = child::run(|| {
+        for workers in WORKERS {
+            let runtime = background(workers);
+            let handle = runtime.handle().clone();
+            crowd(&runtime, 1_000);
+            common::shut_down(runtime);
+            let stats = handle.stats();
+            assert_eq!(stats.stacks_in_use, 0, "{stats}");
+            // One arena may be kept.
+            assert!(stats.stack_bytes_mapped <= 16 << 20, "{stats}");
+        }
     });
     ended.well();
 }

@@ -87,6 +87,15 @@ impl Watch {
     }
 }
 
+impl Shared {
+    /// Gives back the memory that nobody uses: of free stacks, and of control blocks that no worker has room for.
+    pub(crate) fn release_memory(&self) {
+        self.depot.trim();
+        self.others.trim();
+        pool::trim();
+    }
+}
+
 /// What the monitor remembers of one worker.
 #[derive(Clone)]
 struct Seen {
@@ -210,9 +219,7 @@ impl Monitor {
             // What they give back is trimmed the next time, and their arenas with it.
             self.shared.recall.fetch_add(1, Ordering::Relaxed);
             self.shared.wake_all();
-            self.shared.depot.trim();
-            self.shared.others.trim();
-            pool::trim();
+            self.shared.release_memory();
             self.last_trim = Moment::now();
         }
     }
