@@ -131,8 +131,7 @@ impl Worker {
         self.set_current(Some(fiber));
         // SAFETY: a fresh fiber comes out of the queues once, and is called by the worker that got it. If its closure is not
         // `Send`, it is pinned to this worker.
-        let ended =
-            unsafe { if self.shared.phase() == Phase::Running { fiber.run() } else { fiber.cancel(Cause::Shutdown) } };
+        let ended = unsafe { if self.is_stopping() { fiber.cancel(Cause::Shutdown) } else { fiber.run() } };
         self.finish(fiber, ended);
     }
 
