@@ -25,11 +25,20 @@ var kinds = map[string]func(sizes) string{
 	"parked-create": parkedCreate,
 	"sleepers":      sleepers,
 	"idle-cpu":      idleCPU,
+	"ping-pong":     pingPong,
+	"channel":       channel,
+	"select":        selectMany,
+	"mutex":         mutex,
+	"skynet":        skynet,
+	// Go has no closer thing to a nursery than the group its goroutines are awaited with anyway.
+	"nursery": spawn,
 }
 
 // absences has the reason for every kind it cannot do.
 var absences = map[string]string{
-	"wake-idle": "goroutines are started by goroutines: there is no thread outside its runtime",
+	"wake-idle":       "goroutines are started by goroutines: there is no thread outside its runtime",
+	"ping-pong-cross": "a goroutine cannot be held to one of its workers",
+	"select-one":      "it is sisal beside itself",
 }
 
 // sizes are the numbers that came with the kind.

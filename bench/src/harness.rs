@@ -99,7 +99,8 @@ fn in_rust(program: &Path, allocator: Allocator, case: &Case, quick: bool) -> Ve
         let arguments = arguments.map(str::to_owned).collect();
         Contestant::new(name, allocator, Launch { program: program.to_owned(), arguments })
     };
-    PEERS.iter().map(|peer| contestant(peer.name)).collect()
+    let concerned = PEERS.iter().filter(|peer| (peer.concerns)(&case.work(quick)));
+    concerned.map(|peer| contestant(peer.name)).collect()
 }
 
 /// Plays all rounds: in each, every contestant once, another one first.

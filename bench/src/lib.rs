@@ -9,13 +9,13 @@
 //! | module | owns |
 //! |---|---|
 //! | [`cli`] | the command line and its help |
-//! | [`cases`] | the table of cases: names, units, sizes, what the ratio is taken of |
+//! | [`cases`] | the tables of cases: names, units, sizes, what the ratio is taken of |
 //! | [`work`] | the kinds of work, and how each is clocked, the same for every Rust contestant |
-//! | [`peers`] | one file per contestant: that work in its own terms |
+//! | [`peers`] | one file or directory per contestant: that work in its own terms |
 //! | [`companions`] | the Go program and the mimalloc twin of this binary, built when a case asks |
 //! | [`measure`] | CPU time, resident memory, page tables |
 //!
-//! To add a case: a row in [`cases::CASES`]; if no kind of [`work::Work`] fits, a new one, which the
+//! To add a case: a row in a table of [`cases`]; if no kind of [`work::Work`] fits, a new one, which the
 //! compiler then asks every contestant about, and its like in `go/`.
 
 pub mod cases;

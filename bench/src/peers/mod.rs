@@ -1,5 +1,6 @@
-//! The contestants that are Rust libraries. Each file answers for every kind of work: it runs it, or
-//! says why it cannot.
+//! The contestants that are Rust libraries. Each answers for every kind of work: it runs it, or says why
+//! it cannot. A library of channels plays with a runtime's tasks or with threads, and has their name in
+//! front of its own.
 //!
 //! A runtime once started is never dropped: the process measures one thing and ends.
 
@@ -7,8 +8,12 @@ mod may;
 mod rayon;
 mod sisal;
 mod smol;
+mod smol_flume;
 mod threads;
+mod threads_crossbeam;
+mod threads_kanal;
 mod tokio;
+mod tokio_kanal;
 
 use std::time::Duration;
 
@@ -18,23 +23,45 @@ use crate::work::Work;
 /// Parked until the process ends: longer than any run.
 const FOR_GOOD: Duration = Duration::from_secs(3_600);
 
+/// Why others have no part in a case of sisal alone.
+const ONLY_SISAL: &str = "it is sisal beside itself";
+
 /// A contestant.
 #[derive(Debug)]
 pub struct Peer {
     /// As it is called in tables and on the command line.
     pub name: &'static str,
+    /// Whether it is asked about such work at all, or left out without a word.
+    pub concerns: fn(&Work) -> bool,
     /// Does a piece of work.
     pub run: fn(Work) -> Outcome,
 }
 
+impl Peer {
+    /// One that has an answer to every kind of work.
+    const fn runtime(name: &'static str, run: fn(Work) -> Outcome) -> Self {
+        Self { name, concerns: |_| true, run }
+    }
+
+    /// One that has channels and nothing else.
+    const fn channels(name: &'static str, run: fn(Work) -> Outcome) -> Self {
+        Self { name, concerns: Work::is_of_channels, run }
+    }
+}
+
 /// All of them.
 pub static PEERS: &[Peer] = &[
-    Peer { name: "sisal", run: sisal::run },
-    Peer { name: "tokio", run: tokio::run },
-    Peer { name: "smol", run: smol::run },
-    Peer { name: "may", run: may::run },
-    Peer { name: "rayon", run: rayon::run },
-    Peer { name: "threads", run: threads::run },
+    Peer::runtime("sisal", sisal::run),
+    Peer { name: "sisal-recv", concerns: |work| matches!(work, Work::SelectOne(_)), run: sisal::run_plain },
+    Peer::runtime("tokio", tokio::run),
+    Peer::channels("tokio+kanal", tokio_kanal::run),
+    Peer::runtime("smol", smol::run),
+    Peer::channels("smol+flume", smol_flume::run),
+    Peer::runtime("may", may::run),
+    Peer::runtime("rayon", rayon::run),
+    Peer::runtime("threads", threads::run),
+    Peer::channels("threads+kanal", threads_kanal::run),
+    Peer::channels("threads+crossbeam", threads_crossbeam::run),
 ];
 
 /// The contestant of that name.

@@ -2,15 +2,15 @@
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::absent;
+use super::{ONLY_SISAL, absent};
 use crate::measure::Stopwatch;
 use crate::sample::{Outcome, Sample};
-use crate::work::{Batches, Gate, Work};
+use crate::work::{Batches, CHILDREN, Gate, Work};
 
 /// rayon's part in `work`: whatever never blocks.
 pub(super) fn run(work: Work) -> Outcome {
     match work {
-        Work::Spawn(load) => Ok(pool(load.workers).install(|| spawn(load))),
+        Work::Spawn(load) | Work::Nursery(load) => Ok(pool(load.workers).install(|| spawn(load))),
         Work::WakeIdle(load) => {
             let pool = pool(load.workers);
             Ok(load.measure(|ticket| pool.spawn(move || ticket.ran())))
@@ -22,6 +22,12 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Yields(_) => absent("a task that yields stays on the stack below what it lets run"),
         Work::ParkedMemory(_) | Work::ParkedCreate(_) => absent("a task that parks holds a worker"),
         Work::Sleepers(_) => absent("a task that sleeps holds a worker"),
+        Work::Skynet(load) => Ok(pool(load.workers).install(|| load.measure(|leaves| node(0, leaves)))),
+        Work::PingPong(_) | Work::PingPongCross(_) | Work::Channel(_) | Work::Select(_) => {
+            absent("a task that waits for a message holds a worker")
+        }
+        Work::SelectOne(_) => absent(ONLY_SISAL),
+        Work::Mutex(_) => absent("a task that waits for a lock holds a worker"),
     }
 }
 
@@ -44,6 +50,21 @@ fn spawn(load: Batches) -> Sample {
     let watch = Stopwatch::start();
     batches(load.count());
     watch.stop().per_operation(load.tasks)
+}
+
+/// The sum of a tree of tasks, the leaves counted from `first`.
+fn node(first: u64, leaves: u64) -> u64 {
+    if leaves == 1 {
+        return first;
+    }
+    let share = leaves / CHILDREN as u64;
+    let mut sums = [0; CHILDREN];
+    rayon::scope(|scope| {
+        for (child, sum) in (0..).zip(&mut sums) {
+            scope.spawn(move |_| *sum = node(first + child * share, share));
+        }
+    });
+    sums.iter().sum()
 }
 
 /// As many tasks as the others have parked, but they end.

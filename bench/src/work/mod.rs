@@ -1,19 +1,27 @@
 //! The kinds of work, and how each is clocked.
 //!
-//! A contestant brings only what is its own: how it spawns, yields, parks and sleeps. What is counted
-//! and when the clock starts and stops is here, once, so that it cannot differ between contestants.
-//! The Go program does the same by the same names.
+//! A contestant brings only what is its own: how it spawns, yields, parks, sleeps, sends and locks. What
+//! is counted and when the clock starts and stops is here, once, so that it cannot differ between
+//! contestants. The Go program does the same by the same names.
 
+mod channels;
+mod clock;
 mod gate;
 mod idle;
+mod locks;
 mod parked;
+mod skynet;
 mod sleepers;
 mod turns;
 mod wake;
 
+pub use channels::{ARMS, Fan, Flow, RoundTrips};
+pub use clock::{Repeated, clocked, clocked_async};
 pub use gate::Gate;
 pub use idle::Idle;
+pub use locks::Locks;
 pub use parked::Parked;
+pub use skynet::{CHILDREN, Skynet};
 pub use sleepers::{Roster, Sleepers};
 pub use turns::{Batches, Yields};
 pub use wake::{Submissions, Ticket};
@@ -42,9 +50,30 @@ pub enum Work {
     WakeIdle(Submissions),
     /// Parked tasks and nothing to do.
     IdleCpu(Idle),
+    /// Two tasks that take turns over rendezvous channels.
+    PingPong(RoundTrips),
+    /// The same, each of them on a thread of its own.
+    PingPongCross(RoundTrips),
+    /// Tasks that send and receive on one channel.
+    Channel(Flow),
+    /// One task that receives from many channels.
+    Select(Fan),
+    /// One task that receives from one channel by a select of one arm.
+    SelectOne(Flow),
+    /// Tasks that want one lock.
+    Mutex(Locks),
+    /// A tree of tasks.
+    Skynet(Skynet),
+    /// Empty tasks in groups that end together.
+    Nursery(Batches),
 }
 
 impl Work {
+    /// Whether it is a matter of channels, which there are libraries for that are no runtimes.
+    pub fn is_of_channels(&self) -> bool {
+        matches!(self, Self::PingPong(_) | Self::PingPongCross(_) | Self::Channel(_) | Self::Select(_))
+    }
+
     /// The work in words a program can read: its kind, then `key=value` for every size.
     pub fn arguments(&self) -> Vec<String> {
         let (kind, sizes, workers): (&str, Vec<(&str, usize)>, usize) = match *self {
@@ -58,6 +87,14 @@ impl Work {
                 let millis = w.span.as_millis() as usize;
                 ("idle-cpu", vec![("parked", w.parked), ("millis", millis)], w.workers)
             }
+            Self::PingPong(w) => ("ping-pong", vec![("trips", w.trips)], w.workers),
+            Self::PingPongCross(w) => ("ping-pong-cross", vec![("trips", w.trips)], w.workers),
+            Self::Channel(w) => ("channel", w.sizes(), w.workers),
+            Self::Select(w) => ("select", vec![("each", w.each), ("capacity", w.capacity)], w.workers),
+            Self::SelectOne(w) => ("select-one", w.sizes(), w.workers),
+            Self::Mutex(w) => ("mutex", vec![("fibers", w.fibers), ("locks", w.locks)], w.workers),
+            Self::Skynet(w) => ("skynet", vec![("leaves", w.leaves)], w.workers),
+            Self::Nursery(w) => ("nursery", vec![("tasks", w.tasks), ("batch", w.batch)], w.workers),
         };
         let pairs = sizes.into_iter().chain([("workers", workers)]);
         std::iter::once(kind.to_owned()).chain(pairs.map(|(key, value)| format!("{key}={value}"))).collect()

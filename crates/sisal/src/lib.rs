@@ -45,7 +45,6 @@ mod sched;
 mod builder;
 #[cfg(not(loom))]
 mod join;
-#[cfg(not(loom))]
 mod park;
 #[cfg(not(loom))]
 mod runtime;
@@ -65,7 +64,7 @@ pub use crate::{
     runtime::{Runtime, ShutdownReport, run},
     settings::BuildError,
     spawn::{Builder, Handle, SpawnError, SpawnErrorKind, Stats, spawn, spawn_local, spawn_on, try_spawn},
-    time::{sleep, sleep_until, yield_now},
+    time::{Interval, deadline, interval, sleep, sleep_until, timeout, yield_now},
 };
 #[cfg(not(loom))]
 pub use sisal_macros::{main, test};

@@ -4,22 +4,24 @@
 //! The block is one allocation. It is freed by the later of the fiber's end and its handle's drop ([`end`](super::end)).
 #![allow(unsafe_code, reason = "fibers are reached by pointer from queues, stacks and handles")]
 
+use super::ambient::Scope;
 use super::body::VTable;
 use super::end::EndWord;
 use super::local::Locals;
+use super::poke_word::PokeWord;
 use super::state::State;
 use super::waiter::Wait;
+use super::who::Who;
 use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
-use crate::prim::parker::ThreadParker;
 use crate::prim::reason::{Place, Reason};
 use crate::queue::link::{Link, Linked};
 use sisal_context::stack::{SizeClass, Stack};
 use sisal_context::switch::Suspended;
 use std::cell::{Cell, OnceCell};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 
 /// See the [module](self).
 ///
@@ -34,12 +36,13 @@ pub(crate) struct Header {
     pub(crate) context: Cell<Suspended>,
     /// The stack it runs or waits on; none while it is fresh, and for the main fiber of `run`.
     pub(crate) stack: Cell<Option<Stack>>,
-    /// The wait that a stop of the runtime may end.
+    /// The wait that a cancellation may end.
     pub(crate) cancellable: Cell<Option<NonNull<Wait<Who>>>>,
     pub(crate) wait: WaitNote,
 
     // Second line: running.
     pub(crate) state: State,
+    pub(crate) poke: PokeWord,
     /// The index of the worker it runs on, from its first run to its end.
     home: AtomicU32,
     /// Which stacks it can run on.
@@ -60,6 +63,8 @@ pub(crate) struct Header {
 
     // Third line: seldom used, and the body behind it.
     pub(crate) locals: OnceCell<Box<Locals>>,
+    /// The innermost scope it is inside.
+    pub(crate) scope: Cell<Option<NonNull<Scope>>>,
     pub(crate) name: Option<Box<str>>,
     /// Neighbours in the list of all fibers that have waited on one worker.
     pub(crate) previous_homed: Cell<Option<FiberRef>>,
@@ -131,6 +136,7 @@ impl Header {
             cancellable: Cell::new(None),
             wait: WaitNote::new(),
             state,
+            poke: PokeWord::new(),
             home: AtomicU32::new(u32::MAX),
             class: birth.class,
             pinned: birth.pinned,
@@ -143,16 +149,34 @@ impl Header {
             id: birth.id,
             spawned_at: birth.spawned_at,
             locals: OnceCell::new(),
+            scope: Cell::new(None),
             name: birth.name,
             previous_homed: Cell::new(None),
             next_homed: Cell::new(None),
         }
     }
 
-    /// The wait that a stop of the runtime may end. For the home worker, while the fiber is parked.
+    /// The wait that a cancellation may end. For the home worker, while the fiber is parked.
     pub(crate) fn cancellable_wait(&self) -> Option<&Wait<Who>> {
         // SAFETY: set by the fiber to a wait in its frame, and cleared before it leaves that frame.
         self.cancellable.get().map(|wait| unsafe { wait.as_ref() })
+    }
+
+    /// The scopes it is inside, from the innermost outwards. For the home worker.
+    pub(crate) fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        // SAFETY: scopes lie in the fiber's frames, and are taken off before these are left.
+        std::iter::successors(self.scope.get(), |scope| unsafe { scope.as_ref() }.outer)
+            .map(|scope| unsafe { &*scope.as_ptr().cast_const() })
+    }
+
+    /// What ends every cancellable wait of this fiber, if a request or a scope does. For the home worker.
+    pub(crate) fn cancel_cause(&self) -> Option<Cause> {
+        let scoped = match self.scopes().next() {
+            Some(innermost) => innermost.node.as_ref()?.cause(),
+            None => None,
+        };
+        let requested = || self.poke.is_requested() && self.scopes().all(|scope| scope.node.is_some());
+        scoped.or_else(|| requested().then_some(Cause::Request))
     }
 
     #[inline]
@@ -214,10 +238,3 @@ impl std::ops::Deref for FiberRef {
 unsafe impl Send for FiberRef {}
 // SAFETY: as above.
 unsafe impl Sync for FiberRef {}
-
-/// Who waits.
-#[derive(Clone, Debug)]
-pub(crate) enum Who {
-    Fiber(FiberRef),
-    Thread(Arc<ThreadParker>),
-}

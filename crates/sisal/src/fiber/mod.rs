@@ -1,11 +1,18 @@
 //! Fibers: who is running, and what belongs to it.
 //!
-//! Inside, this module holds the fiber itself: its control block, its state, its end, and the record by which it waits.
+//! Inside, this module holds the fiber itself: its control block, its state, its end, the record by which it waits, and
+//! what ends its waits.
 //! It knows no worker: who runs a fiber, and where, is the scheduler's business.
 
+pub(crate) mod ambient;
+pub(crate) mod cancel_node;
 pub(crate) mod end;
+pub(crate) mod poke_word;
 pub(crate) mod state;
+pub(crate) mod wait_list;
 pub(crate) mod waiter;
+#[cfg_attr(loom, path = "who_model.rs")]
+pub(crate) mod who;
 
 #[cfg(not(loom))]
 pub(crate) mod body;

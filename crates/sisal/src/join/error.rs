@@ -19,7 +19,7 @@ use std::fmt;
 pub enum JoinError {
     /// The fiber panicked.
     Panicked(Panic),
-    /// The fiber was cancelled before it started: the runtime was stopping.
+    /// The fiber was cancelled before it started: by request, or because the runtime was stopping.
     Cancelled(Cancelled),
     /// The *wait* was cancelled; the fiber itself goes on, without its handle. Use [`JoinHandle::wait`](crate::JoinHandle::wait) to
     /// keep the handle.

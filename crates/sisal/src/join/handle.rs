@@ -15,6 +15,7 @@ use crate::prim::cancel::Cancelled;
 use crate::prim::id::FiberId;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::dispatch::pay_fuel;
+use crate::sched::poke::request_cancel;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -140,6 +141,22 @@ impl<T> JoinHandle<T> {
             }
             Woken::Deadline => unreachable!("INVARIANT: a join has no deadline"),
         }
+    }
+
+    /// Asks the fiber to end. One that has not started never runs, and its join returns [`JoinError::Cancelled`]. The waits of one
+    /// that has return [`Cancelled`] from now on, and it ends as it sees fit. To one that has ended nothing happens.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     let sleeper = sisal::spawn_local(|| sisal::sleep(Duration::from_secs(3600)));
+    ///     sisal::yield_now();
+    ///     sleeper.cancel();
+    ///     assert_eq!(sleeper.join().unwrap().unwrap_err().cause, sisal::Cause::Request);
+    /// });
+    /// ```
+    pub fn cancel(&self) {
+        request_cancel(self.fiber);
     }
 
     /// Whether the fiber has ended.

@@ -3,7 +3,7 @@
 
 use super::error::{JoinError, Lost, RaceError};
 use super::handle::JoinHandle;
-use crate::fiber::header::Who;
+use crate::fiber::who::Who;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
@@ -69,7 +69,7 @@ fn wait_for_any<T>(handles: &[JoinHandle<T>], place: Place) -> Result<usize, Can
     let done = places().position(|(fiber, waiter)| !unsafe { fiber.end.enlist(waiter) });
     let woken = match done {
         // One was done before all were enlisted: the wait is over before it began, unless another has claimed it already.
-        Some(index) if wait.claim(Woken::Object(index as u32)).is_some() => Woken::Object(index as u32),
+        Some(index) if wait.claim_own(Woken::Object(index as u32)) => Woken::Object(index as u32),
         _ => {
             park::park(&wait, &Waiting { reason: Reason::JoinAny, object: 0, place, deadline: None, cancellable: true })
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A wait was ended from outside: by the end of the runtime, an ambient deadline or a request.
+/// A wait was ended from outside: by an enclosing deadline, a request, or the end of the runtime.
 ///
 /// This is never the result of a call's own timeout. A loop that tries again after it would spin for ever: the
 /// right thing to do is to come to an end.
@@ -36,7 +36,33 @@ pub enum Cause {
     /// The wait would have parked while its fiber unwinds from a panic. (While another fiber of the same worker is suspended in its
     /// own unwinding the two can't be told apart; then the wait goes on as usual.)
     Unwinding,
+    /// The time of an enclosing [`timeout`](crate::timeout), [`deadline`](crate::deadline) or nursery is up.
+    Deadline,
+    /// Somebody asked for it: [`JoinHandle::cancel`](crate::JoinHandle::cancel), [`CancelToken::cancel`](crate::CancelToken::cancel)
+    /// or [`Nursery::cancel`](crate::Nursery::cancel).
+    Request,
+    /// Another fiber of the same nursery failed or panicked, or the nursery's own body did.
+    Failure,
+    /// The process got a signal that asks it to end, and the nursery is to end with it.
+    Signal,
 }
+
+impl Cause {
+    const ALL: [Cause; 6] =
+        [Cause::Shutdown, Cause::Unwinding, Cause::Deadline, Cause::Request, Cause::Failure, Cause::Signal];
+
+    /// A number from 0 on, for packing it into a word.
+    pub(crate) fn to_number(self) -> u32 {
+        self as u32
+    }
+
+    pub(crate) fn from_number(number: u32) -> Option<Cause> {
+        Cause::ALL.get(number as usize).copied()
+    }
+}
+
+/// How many causes there are.
+pub(crate) const CAUSES: u32 = Cause::ALL.len() as u32;
 
 impl Cancelled {
     pub(crate) fn by(cause: Cause) -> Cancelled {
@@ -49,6 +75,10 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Cause::Shutdown => "the runtime is stopping",
             Cause::Unwinding => "the fiber is unwinding from a panic",
+            Cause::Deadline => "the time is up",
+            Cause::Request => "it was asked for",
+            Cause::Failure => "another part of the nursery failed",
+            Cause::Signal => "the process was asked to end",
         })
     }
 }

@@ -3,13 +3,25 @@
 
 pub(crate) mod atomic;
 pub(crate) mod cancel;
+pub(crate) mod cell;
+pub(crate) mod clock;
 pub(crate) mod id;
+pub(crate) mod lock;
 pub(crate) mod parker;
 pub(crate) mod reason;
 
 #[cfg(not(loom))]
-pub(crate) mod clock;
-#[cfg(not(loom))]
 pub(crate) mod fork;
 #[cfg_attr(loom, path = "futex_loom.rs")]
 pub(crate) mod futex;
+
+/// A function that can be called in constants, except in the models, whose atomics can't be made there.
+#[cfg(not(loom))]
+macro_rules! const_fn {
+    ($(#[$attribute:meta])* $visibility:vis fn $($rest:tt)*) => { $(#[$attribute])* $visibility const fn $($rest)* };
+}
+#[cfg(loom)]
+macro_rules! const_fn {
+    ($(#[$attribute:meta])* $visibility:vis fn $($rest:tt)*) => { $(#[$attribute])* $visibility fn $($rest)* };
+}
+pub(crate) use const_fn;

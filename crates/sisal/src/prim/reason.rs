@@ -13,27 +13,81 @@ pub(crate) enum Reason {
     /// It does not wait.
     None = 0,
     /// It gave way to others and is ready.
-    Yield = 1,
+    Yield,
     /// For a time to come.
-    Sleep = 2,
+    Sleep,
     /// For the end of another fiber.
-    Join = 3,
+    Join,
     /// For the end of the first of several fibers.
-    JoinAny = 4,
+    JoinAny,
     /// To spawn, at the limit of `max_fibers`.
-    SpawnLimit = 5,
+    SpawnLimit,
+    /// For room in a channel, or for a receiver.
+    Send,
+    /// For a message.
+    Receive,
+    /// For the first of several channels.
+    Select,
+    /// For a mutex.
+    Lock,
+    /// To read under a lock.
+    ReadLock,
+    /// To write under a lock.
+    WriteLock,
+    /// For a condition.
+    Condvar,
+    /// For a permit.
+    Semaphore,
+    /// For others to come to a barrier.
+    Barrier,
+    /// For another to initialise something.
+    Once,
+    /// For a group to be done.
+    WaitGroup,
+    /// For an event.
+    Event,
+    /// For a thing from a pool.
+    Pool,
+    /// For the children of a nursery.
+    Nursery,
+    /// For a cancellation.
+    Cancel,
+    /// For a transactional variable to change.
+    Transaction,
+    /// For its output to be written.
+    Output,
 }
 
 impl Reason {
+    /// In the order of their numbers.
+    const ALL: [Reason; 23] = [
+        Reason::None,
+        Reason::Yield,
+        Reason::Sleep,
+        Reason::Join,
+        Reason::JoinAny,
+        Reason::SpawnLimit,
+        Reason::Send,
+        Reason::Receive,
+        Reason::Select,
+        Reason::Lock,
+        Reason::ReadLock,
+        Reason::WriteLock,
+        Reason::Condvar,
+        Reason::Semaphore,
+        Reason::Barrier,
+        Reason::Once,
+        Reason::WaitGroup,
+        Reason::Event,
+        Reason::Pool,
+        Reason::Nursery,
+        Reason::Cancel,
+        Reason::Transaction,
+        Reason::Output,
+    ];
+
     pub(crate) fn from_u8(byte: u8) -> Reason {
-        match byte {
-            1 => Reason::Yield,
-            2 => Reason::Sleep,
-            3 => Reason::Join,
-            4 => Reason::JoinAny,
-            5 => Reason::SpawnLimit,
-            _ => Reason::None,
-        }
+        Reason::ALL.get(usize::from(byte)).copied().unwrap_or(Reason::None)
     }
 }
 
@@ -46,6 +100,35 @@ impl fmt::Display for Reason {
             Reason::Join => "joining a fiber",
             Reason::JoinAny => "joining the first of several fibers",
             Reason::SpawnLimit => "waiting to spawn (max_fibers is reached)",
+            Reason::Send => "sending to a channel",
+            Reason::Receive => "receiving from a channel",
+            Reason::Select => "selecting",
+            Reason::Lock => "locking a mutex",
+            Reason::ReadLock => "locking for reading",
+            Reason::WriteLock => "locking for writing",
+            Reason::Condvar => "waiting for a condition",
+            Reason::Semaphore => "waiting for a permit",
+            Reason::Barrier => "at a barrier",
+            Reason::Once => "waiting for an initialisation",
+            Reason::WaitGroup => "waiting for a group",
+            Reason::Event => "waiting for an event",
+            Reason::Pool => "waiting for a thing from a pool",
+            Reason::Nursery => "waiting for the children of a nursery",
+            Reason::Cancel => "waiting for a cancellation",
+            Reason::Transaction => "waiting for a transactional variable",
+            Reason::Output => "waiting for its output to be written",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_found_by_its_number() {
+        for (number, &reason) in Reason::ALL.iter().enumerate() {
+            assert_eq!(reason as usize, number);
+        }
     }
 }

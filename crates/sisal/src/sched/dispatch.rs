@@ -23,7 +23,6 @@ use crate::fiber::body::Ended;
 use crate::fiber::current;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
-use crate::fiber::state::Parking;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
 use crate::prim::fork;
@@ -131,8 +130,22 @@ impl Worker {
         self.set_current(Some(fiber));
         // SAFETY: a fresh fiber comes out of the queues once, and is called by the worker that got it. If its closure is not
         // `Send`, it is pinned to this worker.
-        let ended = unsafe { if self.is_stopping() { fiber.cancel(Cause::Shutdown) } else { fiber.run() } };
+        let ended = unsafe {
+            match self.refusal(fiber) {
+                None => fiber.run(),
+                Some(cause) => fiber.cancel(cause),
+            }
+        };
         self.finish(fiber, ended);
+    }
+
+    /// Why a fresh fiber is not to run at all.
+    #[inline]
+    fn refusal(&self, fiber: FiberRef) -> Option<Cause> {
+        if self.is_stopping() {
+            return Some(Cause::Shutdown);
+        }
+        fiber.poke.is_requested().then_some(Cause::Request)
     }
 
     /// A fiber's closure is done. What it leaves behind is dropped as long as it is the running fiber, since that may wait.
@@ -181,6 +194,7 @@ impl Worker {
     /// No user code runs as `fiber` any more: nobody finds it from this worker.
     #[inline]
     fn strike_off(&self, fiber: FiberRef) {
+        fiber.poke.close(|| _ = self.heed_pokes());
         if fiber.is_homed.get() {
             self.unhome(fiber);
         }
@@ -242,17 +256,14 @@ impl Worker {
 
     #[inline]
     fn resume_bookkeeping(&self, fiber: FiberRef) {
-        if !fiber.state.is_running() {
-            fiber.state.resume();
-        }
         self.leave_for(fiber.stack.get(), Some(fiber));
     }
 
-    /// Parks the running fiber, unless it was unparked already; returns when it is unparked.
+    /// Parks the running fiber; returns when it has been unparked, which may have happened already.
     pub(crate) fn park(&self, me: FiberRef) {
-        if me.state.commit_park() == Parking::Parked {
-            self.suspend(me);
-        }
+        me.state.park();
+        self.suspend(me);
+        me.state.resume();
     }
 
     /// Lets others have a turn.
@@ -317,9 +328,6 @@ impl Worker {
     #[inline]
     fn resume_from(&self, me: FiberRef, next: FiberRef) {
         if next == me {
-            if !me.state.is_running() {
-                me.state.resume();
-            }
             return;
         }
         self.resume_bookkeeping(next);

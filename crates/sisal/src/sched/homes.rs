@@ -42,19 +42,19 @@ impl Worker {
         std::iter::successors(self.homed.get(), |fiber| fiber.next_homed.get())
     }
 
-    /// Whether something was said to all workers that this one has not heeded yet.
+    /// Whether something was said to this worker that it has not heeded yet.
     pub(super) fn is_called(&self) -> bool {
         let phase = self.shared.phase();
         phase == Phase::Ended
             || (phase == Phase::Stopping && !self.swept.get())
             || self.owes_roll_call()
             || self.owes_stacks()
+            || !self.remote().pokes.is_empty()
             || self.may_leave()
     }
 
-    /// Does what was said to all workers: ends waits when the runtime stops, gives stacks back, and
-    /// answers who is there. True if fibers may have
-    /// become ready by it.
+    /// Does what was said to this worker or to all: ends waits that are cancelled, or all when the runtime stops, gives stacks
+    /// back, and answers who is there. True if fibers may have become ready by it.
     pub(super) fn heed_calls(&self) -> bool {
         if self.owes_roll_call() {
             self.answer_roll_call();
@@ -67,7 +67,7 @@ impl Worker {
         if sweeps {
             self.cancel_waits();
         }
-        sweeps
+        self.heed_pokes() || sweeps
     }
 
     fn owes_stacks(&self) -> bool {

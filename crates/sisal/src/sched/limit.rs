@@ -4,9 +4,9 @@
 //! handed to the one who has waited longest; it never goes through the count, so nobody can snatch it.
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
 
-use crate::fiber::header::Who;
-use crate::fiber::waiter::{ClaimToken, Waiter};
-use std::ptr::NonNull;
+use crate::fiber::wait_list::WaitList;
+use crate::fiber::waiter::{ClaimToken, Claimed, Waiter};
+use crate::fiber::who::Who;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// See the [module](self).
@@ -17,14 +17,10 @@ pub(crate) struct Limit {
 
 struct Places {
     free: usize,
-    first: Option<NonNull<Waiter<Who>>>,
-    last: Option<NonNull<Waiter<Who>>>,
+    waiting: WaitList<Who>,
     /// Nobody waits any more: the runtime is stopping.
     open: bool,
 }
-
-// SAFETY: the pointers are used only under the lock that holds them.
-unsafe impl Send for Places {}
 
 /// Whether there was a place.
 #[must_use]
@@ -36,7 +32,7 @@ pub(crate) enum Admission {
 
 impl Limit {
     pub(crate) fn new(most: usize) -> Limit {
-        let places = Places { free: most, first: None, last: None, open: false };
+        let places = Places { free: most, waiting: WaitList::new(), open: false };
         Limit { places: Mutex::new(places), most }
     }
 
@@ -73,13 +69,8 @@ impl Limit {
             places.free = places.free.saturating_sub(1);
             return Admission::Granted;
         }
-        let new = NonNull::from(waiter);
-        waiter.set_next(None);
-        match places.last.replace(new) {
-            // SAFETY: records in the list are alive; we hold the lock.
-            Some(last) => unsafe { last.as_ref() }.set_next(Some(new)),
-            None => places.first = Some(new),
-        }
+        // SAFETY: the caller's promise.
+        unsafe { places.waiting.push(waiter) };
         Admission::MustWait
     }
 
@@ -87,7 +78,7 @@ impl Limit {
     #[must_use]
     pub(crate) fn leave(&self) -> Option<ClaimToken<Who>> {
         let mut places = self.lock();
-        let token = places.pop();
+        let token = places.waiting.claim_first().map(Claimed::into_token);
         if token.is_none() {
             places.free += 1;
         }
@@ -95,34 +86,11 @@ impl Limit {
     }
 
     /// The runtime is stopping: from now on nobody waits, and everybody who does is to be unparked.
-    pub(crate) fn open(&self, mut unpark: impl FnMut(ClaimToken<Who>)) {
-        self.lock().open = true;
-        loop {
-            // Not in the condition: the lock must not be held across the unpark.
-            let token = self.lock().pop();
-            match token {
-                Some(token) => unpark(token),
-                None => break,
-            }
-        }
-    }
-}
-
-impl Places {
-    fn pop(&mut self) -> Option<ClaimToken<Who>> {
-        while let Some(waiter) = self.first {
-            // SAFETY: records in the list are alive; the caller holds the lock.
-            let waiter = unsafe { waiter.as_ref() };
-            self.first = waiter.next();
-            if self.first.is_none() {
-                self.last = None;
-            }
-            // SAFETY: it was linked until just now, and the lock is still held; a claim won here is unparked by the caller.
-            if unsafe { waiter.claim_in_place() } {
-                // SAFETY: as above.
-                return Some(unsafe { waiter.claimant() });
-            }
-        }
-        None
+    pub(crate) fn open(&self, unpark: impl FnMut(ClaimToken<Who>)) {
+        let mut places = self.lock();
+        places.open = true;
+        let all = places.waiting.claim_all();
+        drop(places);
+        all.for_each(unpark);
     }
 }

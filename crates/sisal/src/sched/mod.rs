@@ -3,7 +3,8 @@
 //! - [`worker`]: what belongs to one worker; [`remote`]: the part of it that others reach.
 //! - [`dispatch`]: calling a fresh fiber, leaving a parked one, resuming a ready one.
 //! - [`search`]: in which order a worker looks for work; [`idle`]: falling asleep and waking (see `README.md`).
-//! - [`place`]: where a spawned fiber is queued; [`unpark`]: where a woken one is.
+//! - [`place`]: where a spawned fiber is queued; [`unpark`]: where a woken one is;
+//!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come.
 //! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`homes`]: the fibers that
 //!   wait on it.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
@@ -12,6 +13,8 @@
 
 pub(crate) mod idle;
 
+#[cfg(not(loom))]
+pub(crate) mod alarm;
 #[cfg(not(loom))]
 pub(crate) mod counts;
 #[cfg(not(loom))]
@@ -28,6 +31,8 @@ pub(crate) mod monitor;
 pub(crate) mod overflow;
 #[cfg(not(loom))]
 pub(crate) mod place;
+#[cfg(not(loom))]
+pub(crate) mod poke;
 #[cfg(not(loom))]
 pub(crate) mod remote;
 #[cfg(not(loom))]

@@ -2,6 +2,7 @@
 
 use super::counts::Counts;
 use super::idle::Bed;
+use super::poke::Pokes;
 use crate::fiber::header::{FiberRef, Header};
 use crate::fiber::info::Fiber;
 use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -38,6 +39,8 @@ pub(crate) struct Remote {
     /// Fresh fibers placed here by others; still to be stolen.
     pub(crate) lane: CachePadded<Injector<Header>>,
     pub(crate) bed: CachePadded<Bed>,
+    /// Its fibers whose waits are perhaps to end.
+    pub(crate) pokes: CachePadded<Pokes>,
     pub(crate) told: CachePadded<Told>,
     pub(crate) shown: CachePadded<Shown>,
 }
@@ -81,6 +84,7 @@ impl Remote {
             ring: CachePadded::new(Ring::new()),
             lane: CachePadded::new(Injector::new()),
             bed: CachePadded::new(Bed::new()),
+            pokes: CachePadded::new(Pokes::new()),
             told: CachePadded::new(Told {
                 life: AtomicU8::new(Life::Absent as u8),
                 must_yield: AtomicU8::new(0),

@@ -15,13 +15,11 @@
 use super::idle::Epoch;
 use super::remote::Life;
 use super::worker::{Sighting, Worker};
-use crate::fiber::header::{FiberRef, Header, Who};
+use crate::fiber::header::{FiberRef, Header};
 use crate::fiber::pool;
-use crate::fiber::waiter::{Wait, Woken};
 use crate::prim::atomic::{Ordering, full_fence, spin_loop};
 use crate::prim::clock::Moment;
 use crate::queue::ring::{Oldest, Stolen};
-use crate::queue::timers::Ahead;
 use std::ptr::NonNull;
 
 /// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
@@ -75,24 +73,8 @@ fn prefetch(header: &Header) {
     prefetch_line(frame.wrapping_add(64));
 }
 
-/// Brings the memory near that firing a timer will touch: its wait, in the same frame, and then its fiber.
 #[inline]
-fn prefetch_timer(ahead: Ahead<'_, NonNull<Wait<Who>>>) {
-    match ahead {
-        Ahead::Node(timer) => prefetch_line(timer.as_ptr().cast()),
-        Ahead::Owner(timer) => {
-            // SAFETY: a timer and the wait it belongs to stay in their waiter's frame until the waiter has been woken.
-            let wait = unsafe { timer.payload.as_ref() };
-            if let Who::Fiber(fiber) = wait.who() {
-                prefetch_line(fiber.as_ptr().as_ptr().cast());
-                prefetch_line(fiber.as_ptr().as_ptr().wrapping_byte_add(64).cast());
-            }
-        }
-    }
-}
-
-#[inline]
-fn prefetch_line(address: *mut u8) {
+pub(super) fn prefetch_line(address: *mut u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing.
     unsafe {
@@ -189,21 +171,6 @@ impl Worker {
             // SAFETY: out of the inbox just now.
             unsafe { list.push(header) };
         }
-    }
-
-    /// Wakes the fibers whose time has come; true if there were any timers due.
-    pub(super) fn fire_timers(&self, now: Moment) -> bool {
-        if self.timers.earliest() > now.0 {
-            return false;
-        }
-        self.timers.pop_due(now.0, prefetch_timer, |timer| {
-            // SAFETY: a timer and the wait it belongs to stay in their waiter's frame until the waiter has been woken.
-            let wait = unsafe { timer.as_ref().payload.as_ref() };
-            if let Some(token) = wait.claim(Woken::Deadline) {
-                self.unpark_to_the_end(token);
-            }
-        });
-        true
     }
 
     /// Finds the next fiber; sleeps while there is none.

@@ -3,8 +3,8 @@
 
 use super::shared::Shared;
 use super::worker::{self, Worker};
-use crate::fiber::header::{FiberRef, Who};
-use crate::fiber::state::Unparking;
+use crate::fiber::header::FiberRef;
+use crate::fiber::who::Who;
 use crate::fiber::waiter::ClaimToken;
 use std::sync::Arc;
 
@@ -29,10 +29,7 @@ fn unpark_from_outside(fiber: FiberRef) {
         Arc::increment_strong_count(runtime);
         Arc::from_raw(runtime)
     };
-    let home = fiber.home();
-    if fiber.state.unpark() == Unparking::Enqueue {
-        shared.send(home, fiber);
-    }
+    shared.send(fiber.home(), fiber);
 }
 
 impl Worker {
@@ -53,9 +50,6 @@ impl Worker {
     #[inline]
     fn unpark_fiber(&self, fiber: FiberRef) {
         let home = fiber.home();
-        if fiber.state.unpark() == Unparking::Nothing {
-            return;
-        }
         if home != self.index {
             self.shared.send(home, fiber);
         } else if let Some(pushed_out) = self.run_next.replace(Some(fiber)) {
@@ -68,10 +62,8 @@ impl Worker {
     pub(super) fn unpark_to_the_end(&self, token: ClaimToken<Who>) {
         match token.0 {
             Who::Fiber(fiber) if fiber.home() == self.index && self.runs(fiber) => {
-                if fiber.state.unpark() == Unparking::Enqueue {
-                    // SAFETY: ready since just now, and in no queue.
-                    unsafe { self.ready.push(fiber.as_ptr()) };
-                }
+                // SAFETY: a claimed fiber is in no queue: it is unparked once.
+                unsafe { self.ready.push(fiber.as_ptr()) };
             }
             who => unpark(ClaimToken(who)),
         }

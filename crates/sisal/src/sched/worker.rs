@@ -4,12 +4,12 @@
 //! switch. Cells are set and read in one step; the `RefCell`s inside queues are borrowed for one operation.
 #![allow(unsafe_code, reason = "the thread-local points to the worker in its thread's root frame")]
 
+use super::alarm::Alarm;
 use super::remote::Remote;
 use super::shared::{ID_BLOCK, Shared};
 use super::stacks::Stacks;
 use crate::fiber::current;
-use crate::fiber::header::{FiberRef, Header, Who};
-use crate::fiber::waiter::Wait;
+use crate::fiber::header::{FiberRef, Header};
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
@@ -40,8 +40,8 @@ pub(crate) struct Worker {
     pub(super) fresh_due: Cell<bool>,
     /// Counts turns.
     pub(super) tick: Cell<u32>,
-    /// What is due when. The payload is the wait that it ends.
-    pub(super) timers: Timers<NonNull<Wait<Who>>>,
+    /// What is due when.
+    pub(super) timers: Timers<Alarm>,
     /// The clock as it was last read.
     pub(super) now: Cell<Moment>,
     pub(super) stacks: Stacks,
@@ -183,7 +183,7 @@ impl Worker {
     }
 
     #[inline]
-    pub(crate) fn timers(&self) -> &Timers<NonNull<Wait<Who>>> {
+    pub(crate) fn timers(&self) -> &Timers<Alarm> {
         &self.timers
     }
 }

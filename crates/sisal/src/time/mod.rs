@@ -1,4 +1,12 @@
-//! Waiting for a time, and giving way.
+//! Waiting for a time, bounding waits by one, and giving way.
+
+mod interval;
+mod timeout;
+
+pub use self::{
+    interval::{Interval, interval},
+    timeout::{deadline, timeout},
+};
 
 use crate::fiber::waiter::{Wait, Woken};
 use crate::park::{self, Waiting};
@@ -17,7 +25,7 @@ use std::time::{Duration, Instant};
 /// fibers have a turn.
 ///
 /// # Errors
-/// [`Cancelled`] if the runtime is stopping, or the fiber is unwinding from a panic.
+/// [`Cancelled`] if something from outside ends the wait: see [`Cause`](crate::Cause).
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -32,11 +40,6 @@ pub fn sleep(duration: Duration) -> Result<(), Cancelled> {
     let place = Location::caller();
     if duration.is_zero() {
         yield_at(place);
-        return Ok(());
-    }
-    if !crate::fiber::in_fiber() {
-        fork::refuse_in_child();
-        std::thread::sleep(duration);
         return Ok(());
     }
     sleep_to(Moment::now().after(duration), place)
@@ -61,11 +64,6 @@ pub fn sleep_until(instant: Instant) -> Result<(), Cancelled> {
     let now = Instant::now();
     if instant <= now {
         yield_at(place);
-        return Ok(());
-    }
-    if !crate::fiber::in_fiber() {
-        fork::refuse_in_child();
-        std::thread::sleep(instant - now);
         return Ok(());
     }
     sleep_to(Moment::of(instant), place)

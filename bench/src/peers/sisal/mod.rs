@@ -1,0 +1,60 @@
+//! sisal: fibers.
+
+mod structure;
+mod tasks;
+
+use sisal::{Runtime, RuntimeBuilder};
+
+use super::absent;
+use crate::sample::{Outcome, Sample};
+use crate::work::Work;
+
+/// sisal's part in `work`.
+pub(super) fn run(work: Work) -> Outcome {
+    match work {
+        Work::Spawn(load) => Ok(in_main_fiber(load.workers, || tasks::spawn(load))),
+        Work::Yields(load) => Ok(in_main_fiber(load.workers, || tasks::yields(load))),
+        Work::ParkedMemory(load) => load.memory(tasks::park_on(background(load.workers))),
+        Work::ParkedCreate(load) => Ok(load.create(tasks::park_on(background(load.workers)))),
+        Work::Sleepers(load) => {
+            let runtime = background(load.workers);
+            Ok(load.measure(|roster, tasks| drop(runtime.spawn(move || tasks::sleepers(roster, tasks)))))
+        }
+        Work::WakeIdle(load) => {
+            let handle = background(load.workers).handle();
+            Ok(load.measure(|ticket| drop(handle.spawn(move || ticket.ran()))))
+        }
+        Work::IdleCpu(load) => Ok(load.measure(tasks::park_on(background(load.workers)))),
+        Work::PingPong(_)
+        | Work::PingPongCross(_)
+        | Work::Channel(_)
+        | Work::Select(_)
+        | Work::SelectOne(_)
+        | Work::Mutex(_)
+        | Work::Nursery(_) => absent("not there yet"),
+        Work::Skynet(load) => Ok(in_main_fiber(load.workers, || load.measure(structure::skynet))),
+    }
+}
+
+/// The part of sisal's plain recv, which its select of one arm is set against.
+pub(super) fn run_plain(work: Work) -> Outcome {
+    match work {
+        Work::SelectOne(_) => absent("not there yet"),
+        _ => absent("it is there for select-1 alone"),
+    }
+}
+
+/// That many workers, and no more whatever happens: the peers cannot add any either.
+fn builder(workers: usize) -> RuntimeBuilder {
+    Runtime::builder().workers(workers).max_workers(workers)
+}
+
+/// Runs `work` as the main fiber, with the calling thread as a worker.
+fn in_main_fiber(workers: usize, work: impl FnOnce() -> Sample) -> Sample {
+    builder(workers).run(work).expect("the runtime starts")
+}
+
+/// A runtime that leaves the calling thread free.
+fn background(workers: usize) -> &'static Runtime {
+    Box::leak(Box::new(builder(workers).build().expect("the runtime starts")))
+}

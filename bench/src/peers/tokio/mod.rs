@@ -1,0 +1,67 @@
+//! tokio: stackless tasks.
+
+mod structure;
+mod tasks;
+mod waiting;
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::{ONLY_SISAL, absent};
+use crate::sample::{Outcome, Sample};
+use crate::work::{Work, clocked_async};
+
+/// tokio's part in `work`.
+pub(super) fn run(work: Work) -> Outcome {
+    match work {
+        Work::Spawn(load) => Ok(drive(load.workers, tasks::spawn(load))),
+        Work::Yields(load) => Ok(drive(load.workers, tasks::yields(load))),
+        Work::ParkedMemory(load) => load.memory(tasks::park_on(runtime(load.workers))),
+        Work::ParkedCreate(load) => Ok(load.create(tasks::park_on(runtime(load.workers)))),
+        Work::Sleepers(load) => {
+            let runtime = runtime_with_time(load.workers);
+            Ok(load.measure(|roster, tasks| drop(runtime.spawn(tasks::sleepers(roster, tasks)))))
+        }
+        Work::WakeIdle(load) => {
+            let handle = runtime(load.workers).handle();
+            Ok(load.measure(|ticket| drop(handle.spawn(async move { ticket.ran() }))))
+        }
+        Work::IdleCpu(load) => Ok(load.measure(tasks::park_on(runtime(load.workers)))),
+        Work::PingPong(load) => Ok(drive(load.workers, clocked_async(load, waiting::ping_pong))),
+        Work::PingPongCross(_) => absent("a task cannot be held to a worker"),
+        Work::Channel(load) if load.receivers > 1 => absent("its channel has one receiver"),
+        Work::Channel(load) => Ok(drive(load.workers, clocked_async(load, move |each| waiting::channel(load, each)))),
+        Work::Select(load) => Ok(drive(load.workers, clocked_async(load, move |each| waiting::select(load, each)))),
+        Work::SelectOne(_) => absent(ONLY_SISAL),
+        Work::Mutex(load) => Ok(drive(load.workers, clocked_async(load, move |locks| waiting::mutex(load, locks)))),
+        Work::Skynet(load) => Ok(drive(load.workers, load.measure_async(structure::skynet))),
+        Work::Nursery(load) => Ok(drive(load.workers, structure::nursery(load))),
+    }
+}
+
+/// With one worker its current-thread flavour, which takes turns in 110 ns where the other takes 190;
+/// the calling thread is the worker then.
+fn builder(workers: usize) -> Builder {
+    match workers {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    }
+}
+
+/// Without the timer, which every idle moment would consult, where nobody sleeps.
+fn runtime(workers: usize) -> &'static Runtime {
+    start(builder(workers).worker_threads(workers))
+}
+
+fn runtime_with_time(workers: usize) -> &'static Runtime {
+    start(builder(workers).worker_threads(workers).enable_time())
+}
+
+fn start(builder: &mut Builder) -> &'static Runtime {
+    Box::leak(Box::new(builder.build().expect("the runtime starts")))
+}
+
+/// Runs `work` as a task on a worker: under `block_on` alone it would be driven from outside.
+pub(super) fn drive(workers: usize, work: impl Future<Output = Sample> + Send + 'static) -> Sample {
+    let runtime = runtime(workers);
+    runtime.block_on(runtime.spawn(work)).expect("the driver ends well")
+}

@@ -1,0 +1,86 @@
+//! What ends the waits of whoever runs, besides what it waits for: the stack of enclosing scopes.
+//!
+//! Every `timeout`, every nursery and every child of one is a *scope*: a frame with a [`CancelNode`] of its own, which follows that
+//! of the scope around it. The innermost one is known to the fiber or thread; a *shield* is a scope without a node, at which all
+//! that comes from outside ends.
+//!
+//! A child of a nursery begins to follow its nursery only when it first waits or opens a scope: most never do.
+#![allow(unsafe_code, reason = "scopes lie in the frames of whoever is inside them")]
+
+use super::cancel_node::{CancelNode, Follower, What};
+use super::who::Who;
+use crate::prim::cancel::Cause;
+use crate::prim::clock::Moment;
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+/// One scope. It must not move while somebody is inside.
+pub(crate) struct Scope {
+    /// None: a shield.
+    pub(crate) node: Option<CancelNode>,
+    /// The scope around it, of the same fiber or thread.
+    pub(crate) outer: Option<NonNull<Scope>>,
+    /// Nodes that this one is to follow: that of the scope around it or of its nursery, and that of a token.
+    parents: [Cell<Option<NonNull<CancelNode>>>; 2],
+    followers: [Cell<Option<Follower>>; 2],
+    following: Cell<bool>,
+    /// When it ends by itself. Kept by threads only; a fiber's worker has a timer for it.
+    pub(crate) expiry: Cell<Moment>,
+}
+
+impl Scope {
+    /// A scope that follows `parents`, which have to outlive it.
+    pub(crate) fn new(owner: Who, outer: Option<NonNull<Scope>>, parents: [Option<NonNull<CancelNode>>; 2]) -> Scope {
+        Scope {
+            node: Some(CancelNode::new(Some(owner))),
+            outer,
+            parents: parents.map(Cell::new),
+            followers: [const { Cell::new(None) }; 2],
+            following: Cell::new(false),
+            expiry: Cell::new(Moment::NEVER),
+        }
+    }
+
+    pub(crate) fn shield(outer: Option<NonNull<Scope>>) -> Scope {
+        Scope {
+            node: None,
+            outer,
+            parents: [const { Cell::new(None) }; 2],
+            followers: [const { Cell::new(None) }; 2],
+            following: Cell::new(true),
+            expiry: Cell::new(Moment::NEVER),
+        }
+    }
+
+    /// Begins to follow the parents, if that has not been done; the cause if this scope is cancelled.
+    ///
+    /// # Safety
+    /// The scope stays where it is until [`leave`](Self::leave).
+    pub(crate) unsafe fn follow(&self, poke: &dyn Fn(&Who)) -> Option<Cause> {
+        let node = self.node.as_ref()?;
+        if !self.following.replace(true) {
+            for (parent, place) in self.parents.iter().zip(&self.followers) {
+                let Some(parent) = parent.get() else { continue };
+                // SAFETY: the cell is touched by the thread inside the scope only; the reference is used below, before any other
+                // access.
+                let follower = unsafe { (*place.as_ptr()).insert(Follower::new(What::Node(NonNull::from(node)))) };
+                // SAFETY: parents outlive the scope; the follower is unlinked by `leave`, before the scope goes.
+                if let Err(cause) = unsafe { parent.as_ref().follow(follower) } {
+                    node.cancel(cause, poke);
+                }
+            }
+        }
+        node.cause()
+    }
+
+    /// Nobody is inside any more: afterwards the scope may go.
+    pub(crate) fn leave(&self) {
+        for (parent, place) in self.parents.iter().zip(&self.followers) {
+            // SAFETY: as in `follow`.
+            if let (Some(parent), Some(follower)) = (parent.get(), unsafe { (*place.as_ptr()).as_ref() }) {
+                // SAFETY: parents outlive the scope.
+                unsafe { parent.as_ref() }.unfollow(follower);
+            }
+        }
+    }
+}

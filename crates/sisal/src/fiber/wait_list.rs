@@ -1,0 +1,125 @@
+//! Who waits for an object, in the order they came. Every object that can be waited for has such lists, under its lock.
+#![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock of their object")]
+
+use super::waiter::{ClaimToken, Claimed, Waiter};
+use crate::queue::chain::Chain;
+use std::ptr::NonNull;
+
+/// See the [module](self). The protocol is that of [`waiter`](super::waiter).
+pub(crate) struct WaitList<P>(Chain<Waiter<P>>);
+
+impl<P: Clone> WaitList<P> {
+    pub(crate) const fn new() -> WaitList<P> {
+        WaitList(Chain::new())
+    }
+
+    /// Whether nobody stands here. Who does has perhaps been claimed by something else.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many stand here, claimed by something else or not.
+    pub(crate) fn len(&self) -> usize {
+        self.0.iter().count()
+    }
+
+    /// Adds a waiter at the end.
+    ///
+    /// # Safety
+    /// The list is under its object's lock. The waiter and its wait stay where they are until the waiter was
+    /// [removed](Self::remove) under that lock, or claimed by this list and unparked.
+    #[inline]
+    pub(crate) unsafe fn push(&mut self, waiter: &Waiter<P>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.push(waiter) };
+    }
+
+    /// Takes a waiter off, if it still stands here; true if it did.
+    #[inline]
+    pub(crate) fn remove(&mut self, waiter: &Waiter<P>) -> bool {
+        self.0.remove(waiter)
+    }
+
+    /// Claims the first whose wait has not ended, and takes it off.
+    #[inline]
+    pub(crate) fn claim_first(&mut self) -> Option<Claimed<P>> {
+        self.claim_first_where(|_| true)
+    }
+
+    /// As [`claim_first`](Self::claim_first), of those that `wanted` lets through. The others stay.
+    #[inline]
+    pub(crate) fn claim_first_where(&mut self, mut wanted: impl FnMut(&Waiter<P>) -> bool) -> Option<Claimed<P>> {
+        loop {
+            let waiter = NonNull::from(self.0.iter().find(|waiter| wanted(waiter))?);
+            // SAFETY: it stands in the list, and the lock is held.
+            let claimed = unsafe { waiter.as_ref().claim_in_place() };
+            // SAFETY: still alive: a waiter that was claimed by something else takes itself off under the lock we hold.
+            self.0.remove(unsafe { waiter.as_ref() });
+            if claimed {
+                // SAFETY: won just now.
+                return Some(unsafe { Claimed::new(waiter) });
+            }
+        }
+    }
+
+    /// Claims all whose wait has not ended, and takes them off. They are to be unparked when the lock is free again.
+    pub(crate) fn claim_all(&mut self) -> ClaimedAll<P> {
+        let mut all = ClaimedAll { first: None };
+        let mut last: Option<NonNull<Waiter<P>>> = None;
+        while let Some(claimed) = self.claim_first() {
+            let waiter = claimed.0;
+            // SAFETY: claimed, so it stays.
+            unsafe { waiter.as_ref() }.set_next(None);
+            match last.replace(waiter) {
+                // SAFETY: as above; out of its list, its link is ours.
+                Some(last) => unsafe { last.as_ref() }.set_next(Some(waiter)),
+                None => all.first = Some(waiter),
+            }
+        }
+        all
+    }
+}
+
+/// Waiters that were claimed together, in their order.
+#[must_use = "claimed waiters sleep until they are unparked"]
+pub(crate) struct ClaimedAll<P> {
+    first: Option<NonNull<Waiter<P>>>,
+}
+
+impl<P: Clone> Iterator for ClaimedAll<P> {
+    type Item = ClaimToken<P>;
+
+    fn next(&mut self) -> Option<ClaimToken<P>> {
+        let waiter = self.first?;
+        // SAFETY: a claimed waiter stays until it is unparked, for which the token is given out here, once.
+        unsafe {
+            self.first = waiter.as_ref().next();
+            Some(waiter.as_ref().claimant())
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::fiber::waiter::{Wait, Woken};
+
+    #[test]
+    fn those_who_still_wait_are_claimed_in_order_once() {
+        let waits: Vec<Wait<u32>> = (0..6).map(Wait::new).collect();
+        let waiters: Vec<Waiter<u32>> = waits.iter().map(|wait| Waiter::new(wait, 0)).collect();
+        let mut list = WaitList::new();
+        // SAFETY: the records live to the end of the test.
+        waiters.iter().for_each(|waiter| unsafe { list.push(waiter) });
+        assert!(waits[1].claim_own(Woken::Deadline));
+        assert!(list.remove(&waiters[2]));
+        assert_eq!(list.claim_first().unwrap().into_token().0, 0);
+        assert_eq!(list.claim_all().map(|token| token.0).collect::<Vec<_>>(), [3, 4, 5]);
+        assert!(list.is_empty());
+        assert!(list.claim_first().is_none());
+        assert!(!list.remove(&waiters[1]));
+        assert_eq!(waits[1].woken(), Some(Woken::Deadline));
+        assert_eq!(waits[5].woken(), Some(Woken::Object(0)));
+    }
+}

@@ -1,0 +1,97 @@
+//! Waiting as a fiber; and who is one.
+#![allow(unsafe_code, reason = "timers and scopes reach the wait by pointer")]
+
+use super::Waiting;
+use super::thread;
+use crate::fiber::header::FiberRef;
+use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::who::Who;
+use crate::prim::cancel::Cause;
+use crate::prim::clock::Moment;
+use crate::prim::fork;
+use crate::queue::timers::Timer;
+use crate::sched::alarm::Alarm;
+use crate::sched::poke::poke;
+use crate::sched::shared::Phase;
+use crate::sched::worker::{self, Worker};
+use std::ptr::NonNull;
+
+/// Whoever calls this: the running fiber, or the thread if there is none.
+#[inline]
+pub(crate) fn me() -> Who {
+    worker::with_fiber(|running| match running {
+        Some((_, fiber)) => Who::Fiber(fiber),
+        None => {
+            fork::refuse_in_child();
+            Who::Thread(thread::parker())
+        }
+    })
+}
+
+/// Waits until `wait`, which was made for [`me`], is ended; returns by what.
+#[inline]
+pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
+    match wait.who() {
+        Who::Thread(parker) => thread::park(wait, parker, waiting),
+        Who::Fiber(_) => worker::with_fiber(|running| match running {
+            Some((worker, me)) => park_fiber(worker, me, wait, waiting),
+            None => unreachable!("INVARIANT: a wait made in a fiber is waited for in that fiber"),
+        }),
+    }
+}
+
+fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting) -> Woken {
+    let cancellable = waiting.cancellable && !is_shielded(me);
+    if cancellable
+        && let Some(cause) = ambient_end(worker, me)
+        && wait.claim_own(Woken::Cancelled(cause))
+    {
+        return Woken::Cancelled(cause);
+    }
+    let timer = Timer::new(Alarm::Wait(NonNull::from(wait)));
+    let deadline = waiting.deadline.filter(|&deadline| deadline != Moment::NEVER);
+    let now = match deadline {
+        Some(deadline) => {
+            let now = worker.read_clock();
+            // SAFETY: the timer is in this frame, and removed below.
+            unsafe { worker.timers().insert(NonNull::from(&timer), deadline.0, now.0) };
+            now
+        }
+        None => worker.coarse_now(),
+    };
+    me.wait.write(waiting.reason, waiting.object, waiting.place, now);
+    me.cancellable.set(cancellable.then(|| NonNull::from(wait)));
+    // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
+    worker.park(me);
+    me.cancellable.set(None);
+    me.wait.clear();
+    if deadline.is_some() {
+        worker.timers().remove(&timer);
+    }
+    wait.woken().unwrap_or_else(|| unreachable!("INVARIANT: an unpark comes after the claim"))
+}
+
+/// Whether nothing from outside is to end the fiber's waits.
+#[inline]
+pub(super) fn is_shielded(me: FiberRef) -> bool {
+    // SAFETY: the scope lies in a frame of this fiber that has not been left.
+    me.scope.get().is_some_and(|scope| unsafe { scope.as_ref() }.node.is_none())
+}
+
+/// What ends every cancellable wait of this fiber, which runs and is not shielded, right now, if anything does. From now on it can
+/// be poked.
+#[inline]
+pub(super) fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
+    me.poke.make_reachable();
+    if let Some(scope) = me.scope.get() {
+        // SAFETY: as above; scopes stay until they are left.
+        unsafe { scope.as_ref().follow(&poke) };
+    }
+    if let Some(cause) = me.cancel_cause() {
+        return Some(cause);
+    }
+    if worker.is_unwinding() {
+        return Some(Cause::Unwinding);
+    }
+    (worker.shared().phase() != Phase::Running).then_some(Cause::Shutdown)
+}

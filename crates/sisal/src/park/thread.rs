@@ -1,0 +1,96 @@
+//! Waiting as a plain thread.
+#![allow(unsafe_code, reason = "scopes lie in the frames of the thread")]
+
+use super::{Waiting, poke};
+use crate::fiber::ambient::Scope;
+use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::who::Who;
+use crate::prim::cancel::Cause;
+use crate::prim::clock::Moment;
+use crate::prim::parker::{Awake, ThreadParker};
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+thread_local! {
+    static PARKER: Arc<ThreadParker> = Arc::new(ThreadParker::new());
+    static SCOPE: Cell<Option<NonNull<Scope>>> = const { Cell::new(None) };
+}
+
+/// The calling thread's own.
+pub(super) fn parker() -> Arc<ThreadParker> {
+    // A thread that is ending has no thread-locals any more.
+    PARKER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(ThreadParker::new()))
+}
+
+/// The innermost scope that the calling thread is inside.
+pub(super) fn scope() -> Option<NonNull<Scope>> {
+    SCOPE.with(Cell::get)
+}
+
+pub(super) fn set_scope(scope: Option<NonNull<Scope>>) {
+    SCOPE.with(|current| current.set(scope));
+}
+
+fn scopes<'a>() -> impl Iterator<Item = &'a Scope> {
+    // SAFETY: the scopes lie in frames of this thread that have not been left.
+    std::iter::successors(scope(), |scope| unsafe { scope.as_ref() }.outer).map(|scope| unsafe { &*scope.as_ptr() })
+}
+
+/// What ends every cancellable wait of this thread right now, if anything does. From now on it can be poked.
+pub(super) fn ambient_end() -> Option<Cause> {
+    expire_scopes();
+    let innermost = scopes().next()?;
+    // SAFETY: scopes stay until they are left.
+    unsafe { innermost.follow(&poke) }
+}
+
+/// Ends the scopes whose time is up.
+fn expire_scopes() {
+    let next = next_expiry();
+    if next == Moment::NEVER || next > Moment::now() {
+        return;
+    }
+    let now = Moment::now();
+    for scope in scopes().filter(|scope| scope.expiry.get() <= now) {
+        scope.expiry.set(Moment::NEVER);
+        if let Some(node) = &scope.node {
+            node.cancel(Cause::Deadline, &poke);
+        }
+    }
+}
+
+fn next_expiry() -> Moment {
+    scopes().map(|scope| scope.expiry.get()).min().unwrap_or(Moment::NEVER)
+}
+
+pub(super) fn park(wait: &Wait<Who>, parker: &ThreadParker, waiting: &Waiting) -> Woken {
+    let mut cancellable = waiting.cancellable;
+    let mut deadline = waiting.deadline.unwrap_or(Moment::NEVER);
+    loop {
+        // For the sake of what runs inside the scopes of this thread, also if its own wait can't be cancelled.
+        let cause = ambient_end();
+        if let Some(cause) = cause.filter(|_| cancellable) {
+            if wait.claim_own(Woken::Cancelled(cause)) {
+                return Woken::Cancelled(cause);
+            }
+            // Somebody else has claimed us: the unpark is on its way.
+            cancellable = false;
+        }
+        let until = deadline.min(next_expiry());
+        match parker.park(|| (until != Moment::NEVER).then(|| until.since(Moment::now()))) {
+            Awake::Unparked => break,
+            Awake::Poked => {}
+            Awake::TimeUp => {
+                if deadline <= until {
+                    if wait.claim_own(Woken::Deadline) {
+                        // We are awake: nobody owes us an unpark.
+                        return Woken::Deadline;
+                    }
+                    deadline = Moment::NEVER;
+                }
+            }
+        }
+    }
+    wait.woken().unwrap_or_else(|| unreachable!("INVARIANT: an unpark comes after the claim"))
+}

@@ -1,0 +1,66 @@
+//! What happens when a time has come: a wait ends, or a scope does.
+#![allow(unsafe_code, reason = "waits and scopes in the frames of their fibers are reached by pointer")]
+
+use super::poke::poke;
+use super::search::prefetch_line;
+use super::worker::Worker;
+use crate::fiber::ambient::Scope;
+use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::who::Who;
+use crate::prim::cancel::Cause;
+use crate::prim::clock::Moment;
+use crate::queue::timers::Ahead;
+use std::ptr::NonNull;
+
+/// What a timer is for. It stays in its fiber's frame together with the timer.
+#[derive(Copy, Clone)]
+pub(crate) enum Alarm {
+    /// The deadline of a wait.
+    Wait(NonNull<Wait<Who>>),
+    /// The end of a scope's time.
+    Scope(NonNull<Scope>),
+}
+
+/// Brings the memory near that firing a timer will touch: its wait, in the same frame, and then its fiber.
+#[inline]
+fn prefetch_timer(ahead: Ahead<'_, Alarm>) {
+    match ahead {
+        Ahead::Node(timer) => prefetch_line(timer.as_ptr().cast()),
+        Ahead::Owner(timer) => {
+            // SAFETY: a timer and the wait it belongs to stay in their waiter's frame until the waiter has been woken.
+            if let Alarm::Wait(wait) = timer.payload
+                && let Who::Fiber(fiber) = unsafe { wait.as_ref() }.who()
+            {
+                prefetch_line(fiber.as_ptr().as_ptr().cast());
+                prefetch_line(fiber.as_ptr().as_ptr().wrapping_byte_add(64).cast());
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Wakes the fibers whose time has come; true if there were any timers due.
+    pub(super) fn fire_timers(&self, now: Moment) -> bool {
+        if self.timers.earliest() > now.0 {
+            return false;
+        }
+        self.timers.pop_due(now.0, prefetch_timer, |timer| {
+            // SAFETY: a timer stays in its fiber's frame until that fiber, which runs on this very thread, takes it out.
+            match unsafe { timer.as_ref() }.payload {
+                Alarm::Wait(wait) => {
+                    // SAFETY: as the timer.
+                    if let Some(token) = unsafe { wait.as_ref() }.claim(Woken::Deadline) {
+                        self.unpark_to_the_end(token);
+                    }
+                }
+                Alarm::Scope(scope) => {
+                    // SAFETY: as the timer.
+                    if let Some(node) = &unsafe { scope.as_ref() }.node {
+                        node.cancel(Cause::Deadline, &poke);
+                    }
+                }
+            }
+        });
+        true
+    }
+}
