@@ -139,9 +139,14 @@ CONTESTANTS
     All do the same work with the same number of worker threads (2, unless the case says 1), at their
     default settings otherwise, with nothing pinned, and with the system's allocator. Where allocation
     rules, a second set of rows has mimalloc for every Rust contestant.
+    A library of channels plays with a runtime's tasks or with threads: tokio+kanal, smol+flume and so on.
+    sisal-recv is sisal's plain recv, for the one case where its select is measured by that.
+    The channels of tokio and smol hold one message where a rendezvous is asked for: they have none. may's
+    have no bound; to select, it has a coroutine receive for each arm.
     A contestant that cannot do a case is absent from it; the reason goes to standard error.
-    References are shown but not counted in the ratio: OS threads everywhere, stackless tasks where the
-    stack is what is measured, an idle rayon pool where the others hold parked tasks.
+    References are shown but not counted in the ratio: OS threads everywhere (but with kanal where fibers
+    are forced onto two threads), stackless tasks where the stack is what is measured, rayon where others'
+    tasks park or wait, may where others' senders wait for room.
 
 HOW IT MEASURES
     Every contestant runs in a process of its own, warms up, and is measured once; the processes of a

@@ -1,6 +1,6 @@
 //! The cases: what is run, in which unit, at which size, and what the ratio is taken of.
 //!
-//! The tables stand by what is measured: [`tasks`] alone, and tasks [`waiting`] for one another.
+//! The tables stand by what is measured: `tasks` by themselves, and tasks `waiting` for one another.
 
 mod tasks;
 mod waiting;
@@ -114,6 +114,8 @@ impl Case {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -127,6 +129,12 @@ mod tests {
     fn rounds_are_odd_so_that_the_median_is_a_sample() {
         assert!(Case::all().all(|case| case.rounds(false) % 2 == 1));
         assert!(Case::all().all(|case| case.rounds(true) % 2 == 1));
+    }
+
+    #[test]
+    fn no_two_cases_have_one_name() {
+        let names: HashSet<_> = Case::all().map(|case| case.name).collect();
+        assert_eq!(names.len(), Case::all().count());
     }
 
     #[test]

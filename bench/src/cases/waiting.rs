@@ -52,7 +52,7 @@ pub(super) static CASES: &[Case] = &[
         "pingpong-cross",
         "the same, the fibers forced onto 2 threads",
         "ns per round trip",
-        [ping_pong_cross(100_000), ping_pong_cross(30_000)],
+        [ping_pong_cross(300_000), ping_pong_cross(50_000)],
     ),
     Case {
         references: UNBOUNDED,
@@ -87,7 +87,7 @@ pub(super) static CASES: &[Case] = &[
             "select-8-rv",
             "1 fiber selects over 8 rendezvous channels, with a sender each",
             "ns per item",
-            [select(50_000, RENDEZVOUS), select(10_000, RENDEZVOUS)],
+            [select(80_000, RENDEZVOUS), select(16_000, RENDEZVOUS)],
         )
     },
     Case::new(

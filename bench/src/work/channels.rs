@@ -19,6 +19,13 @@ pub struct RoundTrips {
     pub workers: usize,
 }
 
+impl RoundTrips {
+    /// For a contestant that needs many times as long for each.
+    pub fn at_most(self, trips: usize) -> Self {
+        Self { trips: self.trips.min(trips), ..self }
+    }
+}
+
 impl Repeated for RoundTrips {
     fn repeats(&self) -> usize {
         self.trips

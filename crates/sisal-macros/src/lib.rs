@@ -1,11 +1,11 @@
-//! The attribute macros of the sisal fiber runtime: `#[sisal::main]` and `#[sisal::test]`.
+//! The macros of the sisal fiber runtime: `#[sisal::main]`, `#[sisal::test]` and `select!`.
 //!
-//! Use them through the `sisal` crate, which re-exports both. This file owns what is written out;
-//! `parse.rs` owns what is understood and what is refused. The crate has no dependencies: the two
-//! macros read one function signature and one list of options, and every program that uses sisal
-//! compiles them.
+//! Use them through the `sisal` crate, which re-exports them. This file owns what is written out for the
+//! attributes; `parse.rs` owns what is understood and what is refused. `select.rs` and `arms.rs` are the
+//! same for `select!`. The crate has no dependencies: the macros read one function signature, one list
+//! of options and one list of arms, and every program that uses sisal compiles them.
 //!
-//! # What is written out
+//! # What is written out for the attributes
 //!
 //! The annotated function keeps its attributes, visibility, name and return type. Its body moves,
 //! token for token, into an inner function of the same name, which becomes the main fiber:
@@ -23,7 +23,9 @@
 //! An inner function rather than a closure, so that `-> impl Trait` works and type errors in the
 //! body read as they would without the attribute.
 
+mod arms;
 mod parse;
+mod select;
 
 use parse::{Complaint, Function, Kind, Options};
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -85,6 +87,55 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, Flavour::Test)
+}
+
+/// Waits for the first of several channel operations, does it, and runs its arm.
+///
+/// ```text
+/// select! {
+///     recv(receiver) -> message => ..,        // message: Result<T, RecvError>
+///     send(sender, value) -> result => ..,    // result: Result<(), SendError<T>>
+///     default => ..,                          // if none can be done at once,
+///     default(duration) => ..,                // or within that time
+/// }
+/// ```
+///
+/// An arm is ready if its operation need not wait; it is also if its channel is closed, which its result then says. Among several
+/// ready ones the choice is random and fair. Exactly one arm runs, and only its channel is touched: nothing is lost by a choice.
+/// `-> pattern` may be left out; there is one `default` at most. All arms have one type, which is that of the whole expression.
+///
+/// Channels and values are evaluated once, before the wait. The value of a send that is not chosen is dropped.
+///
+/// If something from outside ends the wait (see `sisal::Cause`), the first arm runs, with an error that says so. Works in fibers and
+/// in threads. For arms known only at run time there is `sisal::Select`.
+///
+/// ```
+/// use std::time::Duration;
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::bounded(1);
+///     let (out, _in) = sisal::chan::bounded(1);
+///     sisal::spawn(move || sender.send("hello"));
+///     let what = sisal::select! {
+///         recv(receiver) -> message => message.unwrap(),
+///         recv(sisal::chan::after(Duration::from_secs(60))) => "nothing came",
+///     };
+///     assert_eq!(what, "hello");
+///     sisal::select! {
+///         recv(receiver) -> message => assert!(message.is_err()),
+///         send(out, 7) -> sent => assert!(sent.is_ok()),
+///         default(Duration::from_secs(60)) => unreachable!(),
+///     }
+/// });
+/// ```
+///
+/// Without an arm it would wait for ever, so this doesn't compile:
+///
+/// ```compile_fail
+/// sisal::select! {}
+/// ```
+#[proc_macro]
+pub fn select(arms: TokenStream) -> TokenStream {
+    select::expand(arms)
 }
 
 /// Which of the two attributes is being expanded.

@@ -200,11 +200,11 @@ fn expected_function(tokens: &[Kind], at: usize) -> Complaint {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Tokens of a line in which every token is set off by spaces; `(..)` has something inside.
-    fn tokens(line: &str) -> Vec<Kind> {
+    pub(crate) fn tokens(line: &str) -> Vec<Kind> {
         line.split_whitespace()
             .map(|token| match token {
                 "()" => Kind::Parentheses { empty: true },

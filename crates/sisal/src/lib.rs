@@ -35,6 +35,9 @@
 //! - After `fork` without `exec` nothing here works: calls in the child abort with a message.
 #![cfg_attr(loom, allow(dead_code, unused_imports, unreachable_pub))]
 
+pub mod chan;
+#[doc(hidden)]
+pub mod select;
 mod prim;
 mod queue;
 
@@ -52,6 +55,7 @@ mod runtime;
 mod settings;
 #[cfg(not(loom))]
 mod spawn;
+pub mod sync;
 #[cfg(not(loom))]
 mod time;
 
@@ -61,13 +65,14 @@ pub use crate::{
     fiber::in_fiber,
     join::{JoinError, JoinHandle, Lost, Panic, RaceError, SharedHandle, join_all, join_any, race},
     prim::cancel::{Cancelled, Cause},
+    select::Select,
     runtime::{Runtime, ShutdownReport, run},
     settings::BuildError,
     spawn::{Builder, Handle, SpawnError, SpawnErrorKind, Stats, spawn, spawn_local, spawn_on, try_spawn},
     time::{Interval, deadline, interval, sleep, sleep_until, timeout, yield_now},
 };
 #[cfg(not(loom))]
-pub use sisal_macros::{main, test};
+pub use sisal_macros::{main, select, test};
 
 /// Stacks.
 #[cfg(not(loom))]

@@ -39,9 +39,7 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::IdleCpu(load) => Ok(load.measure(tasks::parker(load.workers))),
         Work::PingPong(load) => Ok(drive(load.workers, move || clocked(load, waiting::ping_pong))),
         Work::PingPongCross(_) => absent("a coroutine goes on where it was woken from"),
-        Work::Channel(load) => {
-            Ok(drive(load.workers, move || clocked(load, |each| waiting::channel(load, each))))
-        }
+        Work::Channel(load) => Ok(drive(load.workers, move || clocked(load, |each| waiting::channel(load, each)))),
         Work::Select(load) => Ok(drive(load.workers, move || clocked(load, waiting::select))),
         Work::SelectOne(_) => absent(ONLY_SISAL),
         Work::Mutex(load) => Ok(drive(load.workers, move || clocked(load, |locks| waiting::mutex(load, locks)))),
@@ -58,8 +56,8 @@ fn configure(workers: usize) {
 /// Spawns a coroutine.
 fn go<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     // SAFETY: asked for is that the coroutine keep no hold of a thread-local across a switch, and that
-    // it not overflow its stack of 32 KiB. The closures of this file use no thread-locals around their
-    // yields, parks and sleeps, and neither recurse nor have large frames.
+    // it not overflow its stack of 32 KiB. The closures given to it use no thread-locals around
+    // their waits, and neither recurse nor have large frames.
     unsafe { coroutine::spawn(work) }
 }
 

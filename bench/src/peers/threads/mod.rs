@@ -11,6 +11,8 @@ use crate::work::{Work, clocked};
 const SPAWNED: usize = 20_000;
 /// Parked at a time; containers often allow no more than a few thousand.
 const PARKED: usize = 2_000;
+/// Round trips, in place of several hundred thousand: two futex wakes each.
+const TRIPS: usize = 50_000;
 /// At one lock, in place of a thousand fibers.
 const LOCKING: usize = 8;
 /// Why they have no part where the number of workers is what counts.
@@ -26,7 +28,7 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::IdleCpu(load) => Ok(load.measure(tasks::park)),
         Work::Yields(_) | Work::PingPong(_) => absent(NOT_ON_WORKERS),
         Work::Sleepers(_) => absent("a thread to a sleeper is more than most systems allow"),
-        Work::PingPongCross(load) => Ok(clocked(load, waiting::ping_pong)),
+        Work::PingPongCross(load) => Ok(clocked(load.at_most(TRIPS), waiting::ping_pong)),
         Work::Channel(load) if load.receivers > 1 => absent("the standard channel has one receiver"),
         Work::Channel(load) => Ok(clocked(load, |each| waiting::channel(load, each))),
         Work::Select(_) => absent("the standard library has no select: see threads+crossbeam"),

@@ -24,6 +24,11 @@ impl<P: Clone> WaitList<P> {
         self.0.iter().count()
     }
 
+    /// Whether one of those who stand here is as asked for.
+    pub(crate) fn any(&self, wanted: impl FnMut(&Waiter<P>) -> bool) -> bool {
+        self.0.iter().any(wanted)
+    }
+
     /// Adds a waiter at the end.
     ///
     /// # Safety
@@ -44,23 +49,15 @@ impl<P: Clone> WaitList<P> {
     /// Claims the first whose wait has not ended, and takes it off.
     #[inline]
     pub(crate) fn claim_first(&mut self) -> Option<Claimed<P>> {
-        self.claim_first_where(|_| true)
-    }
-
-    /// As [`claim_first`](Self::claim_first), of those that `wanted` lets through. The others stay.
-    #[inline]
-    pub(crate) fn claim_first_where(&mut self, mut wanted: impl FnMut(&Waiter<P>) -> bool) -> Option<Claimed<P>> {
-        loop {
-            let waiter = NonNull::from(self.0.iter().find(|waiter| wanted(waiter))?);
-            // SAFETY: it stands in the list, and the lock is held.
-            let claimed = unsafe { waiter.as_ref().claim_in_place() };
-            // SAFETY: still alive: a waiter that was claimed by something else takes itself off under the lock we hold.
-            self.0.remove(unsafe { waiter.as_ref() });
-            if claimed {
+        while let Some(waiter) = self.0.pop() {
+            // SAFETY: it stood in the list until just now, and the lock is held: one that was claimed by something else leaves its
+            // frame only after it has looked here, under that lock.
+            if unsafe { waiter.as_ref().claim_in_place() } {
                 // SAFETY: won just now.
                 return Some(unsafe { Claimed::new(waiter) });
             }
         }
+        None
     }
 
     /// Claims all whose wait has not ended, and takes them off. They are to be unparked when the lock is free again.

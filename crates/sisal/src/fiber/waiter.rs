@@ -85,6 +85,12 @@ impl<P: Clone> Wait<P> {
         Wait { claim: AtomicU32::new(WAITING), who }
     }
 
+    /// Makes a wait that is over, and whose places are linked nowhere, ready for another time.
+    #[inline]
+    pub(crate) fn renew(&self) {
+        self.claim.store(WAITING, Ordering::Relaxed);
+    }
+
     /// Tries to end the wait.
     #[inline]
     pub(crate) fn claim(&self, how: Woken) -> Option<ClaimToken<P>> {
@@ -164,10 +170,9 @@ impl<P: Clone> Waiter<P> {
         self.handed.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether this is a place of `wait`.
-    #[inline]
-    pub(crate) fn belongs_to(&self, wait: &Wait<P>) -> bool {
-        ptr::eq(self.wait.as_ptr(), wait)
+    /// Whether both are places of one wait.
+    pub(crate) fn is_of_same_wait(&self, other: &Waiter<P>) -> bool {
+        self.wait == other.wait
     }
 
     /// # Safety

@@ -1,0 +1,241 @@
+//! A channel operation as an arm of a select: a port together with the slot its value goes through.
+//!
+//! Select knows arms only as [`Arm`]s, whatever their channels carry.
+#![allow(unsafe_code, reason = "values are moved by way of slots in the arms")]
+
+use super::error::{RecvError, SendError};
+use super::port::{Attempt, Enlisted, ReceivePort, SendPort};
+use super::receiver::{Receiver, each_receiver};
+use super::sender::{Sender, each_sender};
+use super::{Policy, ReceiverFlavour, SenderFlavour};
+use crate::fiber::waiter::Waiter;
+use crate::fiber::who::Who;
+use crate::prim::cancel::Cancelled;
+use crate::prim::clock::Moment;
+use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+
+/// One of the operations that a select chooses from.
+pub(crate) trait Arm {
+    /// Does it, if that needs no wait.
+    fn attempt(&self) -> Attempt;
+
+    /// Does it, or links `waiter`.
+    ///
+    /// # Safety
+    /// If it waits, waiter and arm stay where they are until the waiter was [delisted](Self::delist), or its wait was ended by this
+    /// arm's channel.
+    unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt;
+
+    /// Links `waiter`, unless an attempt would not have to wait.
+    ///
+    /// # Safety
+    /// As for [`attempt_or_enlist`](Self::attempt_or_enlist).
+    unsafe fn enlist(&self, waiter: &Waiter<Who>) -> Enlisted;
+
+    /// Takes a waiter off, if it is linked.
+    fn delist(&self, waiter: &Waiter<Who>);
+
+    /// When an attempt will succeed, if that is known.
+    fn due(&self) -> Option<Moment>;
+
+    /// The select has chosen it.
+    ///
+    /// # Safety
+    /// If it is said to be done, it is: an attempt has said so since the last result was taken, or its wait was handed what it wanted.
+    unsafe fn choose(&self, chosen: Chosen);
+}
+
+/// How an arm was chosen.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// Its operation was done.
+    Done,
+    /// Its channel is closed.
+    Closed,
+    /// Something from outside ended the wait, and this arm is the one to say so.
+    Cancelled(Cancelled),
+}
+
+/// A receive.
+pub struct RecvArm<'a, T> {
+    receiver: &'a Receiver<T>,
+    /// INVARIANT: holds a message if `chosen` says that it is done.
+    slot: UnsafeCell<MaybeUninit<T>>,
+    chosen: Cell<Option<Chosen>>,
+}
+
+impl<'a, T> RecvArm<'a, T> {
+    #[inline]
+    pub(crate) fn new(receiver: &'a Receiver<T>) -> RecvArm<'a, T> {
+        RecvArm { receiver, slot: UnsafeCell::new(MaybeUninit::uninit()), chosen: Cell::new(None) }
+    }
+
+    #[inline]
+    fn slot(&self) -> *mut T {
+        self.slot.get().cast()
+    }
+
+    /// What came of it. It must have been chosen.
+    #[inline]
+    pub fn take(&self) -> Result<T, RecvError> {
+        match self.chosen.take().unwrap_or_else(|| unreachable!("INVARIANT: only the chosen arm is asked")) {
+            // SAFETY: the slot holds a message, which is taken once, since `chosen` says so no longer.
+            Chosen::Done => Ok(unsafe { self.slot().read() }),
+            Chosen::Closed => Err(RecvError::Closed),
+            Chosen::Cancelled(cancelled) => Err(RecvError::Cancelled(cancelled)),
+        }
+    }
+}
+
+impl<T> Drop for RecvArm<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.chosen.get() == Some(Chosen::Done) {
+            drop(self.take());
+        }
+    }
+}
+
+impl<T> Arm for RecvArm<'_, T> {
+    #[inline]
+    fn attempt(&self) -> Attempt {
+        // SAFETY: the slot can be written; `Done` is followed by `choose`, and that by `take` or `drop`.
+        each_receiver!(self.receiver, channel => unsafe { channel.try_receive(self.slot()) })
+    }
+
+    #[inline]
+    unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt {
+        waiter.set_slot(self.slot().cast());
+        // SAFETY: as in `attempt`, and the caller's promise.
+        each_receiver!(self.receiver, channel => unsafe { channel.receive_or_enlist(self.slot(), waiter) })
+    }
+
+    unsafe fn enlist(&self, waiter: &Waiter<Who>) -> Enlisted {
+        waiter.set_slot(self.slot().cast());
+        // SAFETY: the caller's promise.
+        each_receiver!(self.receiver, channel => unsafe { channel.enlist_receiver(waiter) })
+    }
+
+    fn delist(&self, waiter: &Waiter<Who>) {
+        each_receiver!(self.receiver, channel => channel.delist_receiver(waiter));
+    }
+
+    fn due(&self) -> Option<Moment> {
+        each_receiver!(self.receiver, channel => channel.due())
+    }
+
+    #[inline]
+    unsafe fn choose(&self, chosen: Chosen) {
+        self.chosen.set(Some(chosen));
+    }
+}
+
+/// A send.
+pub struct SendArm<'a, T> {
+    sender: &'a Sender<T>,
+    /// INVARIANT: holds the message until `chosen` says that it is done, or it is taken back.
+    slot: UnsafeCell<MaybeUninit<T>>,
+    chosen: Cell<Option<Chosen>>,
+    taken: Cell<bool>,
+}
+
+impl<'a, T> SendArm<'a, T> {
+    #[inline]
+    pub(crate) fn new(sender: &'a Sender<T>, message: T) -> SendArm<'a, T> {
+        let slot = UnsafeCell::new(MaybeUninit::new(message));
+        SendArm { sender, slot, chosen: Cell::new(None), taken: Cell::new(false) }
+    }
+
+    #[inline]
+    fn slot(&self) -> *mut T {
+        self.slot.get().cast()
+    }
+
+    /// What came of it. It must have been chosen, and can be asked once.
+    #[inline]
+    pub fn take(&self) -> Result<(), SendError<T>> {
+        let chosen = self.chosen.get().filter(|_| !self.taken.replace(true));
+        // SAFETY: it was not sent, so it is still there, and is taken once.
+        let message = || unsafe { self.slot().read() };
+        match chosen.unwrap_or_else(|| unreachable!("INVARIANT: only the chosen arm is asked, and once")) {
+            Chosen::Done => Ok(()),
+            Chosen::Closed => Err(SendError::Closed(message())),
+            Chosen::Cancelled(cancelled) => Err(SendError::Cancelled(message(), cancelled)),
+        }
+    }
+
+    /// A channel that drops what is too much never makes a sender wait.
+    fn drop_too_much(&self, attempt: Attempt) -> Attempt {
+        let SenderFlavour::Array(channel, policy) = &self.sender.0 else { return attempt };
+        let mut attempt = attempt;
+        while attempt == Attempt::Waits {
+            match policy {
+                Policy::Wait => break,
+                Policy::DropNewest => {
+                    self.chosen.set(Some(Chosen::Done));
+                    // SAFETY: it was not sent, so it is still there; from now on it counts as sent.
+                    unsafe { self.slot().drop_in_place() };
+                    attempt = Attempt::Done;
+                }
+                Policy::DropOldest => {
+                    let mut oldest = MaybeUninit::<T>::uninit();
+                    // SAFETY: the place can be written, and holds a message if one was received.
+                    unsafe {
+                        if channel.try_receive(oldest.as_mut_ptr()) == Attempt::Done {
+                            oldest.assume_init_drop();
+                        }
+                        attempt = channel.try_send(self.slot());
+                    }
+                }
+            }
+        }
+        attempt
+    }
+}
+
+impl<T> Arm for SendArm<'_, T> {
+    #[inline]
+    fn attempt(&self) -> Attempt {
+        // SAFETY: the slot holds a message until `Done` is seen, which is followed by `choose`.
+        self.drop_too_much(each_sender!(self.sender, channel => unsafe { channel.try_send(self.slot()) }))
+    }
+
+    #[inline]
+    unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt {
+        if let SenderFlavour::Array(_, Policy::DropNewest | Policy::DropOldest) = &self.sender.0 {
+            return self.attempt();
+        }
+        waiter.set_slot(self.slot().cast());
+        // SAFETY: as in `attempt`, and the caller's promise.
+        each_sender!(self.sender, channel => unsafe { channel.send_or_enlist(self.slot(), waiter) })
+    }
+
+    unsafe fn enlist(&self, waiter: &Waiter<Who>) -> Enlisted {
+        waiter.set_slot(self.slot().cast());
+        // SAFETY: the caller's promise.
+        each_sender!(self.sender, channel => unsafe { channel.enlist_sender(waiter) })
+    }
+
+    fn delist(&self, waiter: &Waiter<Who>) {
+        each_sender!(self.sender, channel => channel.delist_sender(waiter));
+    }
+
+    fn due(&self) -> Option<Moment> {
+        None
+    }
+
+    #[inline]
+    unsafe fn choose(&self, chosen: Chosen) {
+        self.chosen.set(Some(chosen));
+    }
+}
+
+impl<T> Drop for SendArm<'_, T> {
+    fn drop(&mut self) {
+        if !self.taken.get() && self.chosen.get() != Some(Chosen::Done) {
+            // SAFETY: neither sent nor taken back.
+            unsafe { self.slot().drop_in_place() };
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! A channel with room for a fixed number of values. Sending and receiving take no lock, and one read-modify-write each.
+//!
+//! # Words
+//! Positions count the values sent and received: an index into the ring of slots, and above it the lap. They stand in two words,
+//! together with flags, so that one exchange moves a position *and* learns whether somebody has to be told:
+//! ```text
+//!   tail: position of the next send    | CLOSED | WAITED: receivers wait
+//!   head: position of the next receive |        | WAITED: senders wait
+//! ```
+//! Every slot has a stamp. With position p in it: p, it is free for the send at p; p + 1, it holds the value sent at p. A receive at p
+//! leaves p + one lap, where the next lap's send finds it.
+//!
+//! # Protocol
+//! - *Send*: read the tail at p. If CLOSED, say so. If the slot's stamp is p: exchange the tail for p's successor, flags kept; the slot
+//!   is ours. Write the value, then the stamp. If WAITED was set in the exchanged word: signal one receiver.
+//!   If the stamp is that of the lap before, the ring is full, or a receiver is about to free the slot; the head tells which.
+//! - *Receive*: the same at the head, with senders to be signalled. If head and tail are equal, it is empty, and if besides CLOSED is set,
+//!   all that was ever let in has been received: a send is let in by its exchange of the tail, and CLOSED is set in the same word.
+//! - *Wait to receive*: under the lock, link the waiter, set WAITED in the tail by an exchange, then look whether the ring is empty, by the
+//!   tail that the exchange returned. A send whose exchange came before is seen by that look; one that comes later sees
+//!   WAITED. So no item is overlooked. To send likewise, with WAITED in the head.
+//! - *Signal*: under the lock, claim the first waiter; if none is left in the list, clear the flag. The waiter tries again.
+//!   A value may be taken by somebody else before it does; then it waits again.
+//! - *Close*: under the lock, set CLOSED by an exchange; claim all waiters.
+//! - *Cancel, deadline*: they claim the wait; the waiter takes itself off the list. Nothing has moved.
+//!
+//! A send that has moved the tail and not yet written its stamp delays the receive at that position for a few instructions; it waits for
+//! that actively. A fiber can't be suspended in between, only its thread.
+#![allow(unsafe_code, reason = "slots are shared memory, owned by whoever moved the position past them")]
+
+use super::port::{Attempt, Channel, Enlisted, ReceivePort, SendPort};
+use crate::fiber::wait_list::WaitList;
+use crate::fiber::waiter::{Claimed, Waiter};
+use crate::fiber::who::Who;
+use crate::park::unpark;
+use crate::prim::atomic::{AtomicUsize, Backoff, Ordering, fence};
+use crate::prim::cell::UnsafeCell;
+use crate::prim::lock::Lock;
+use crossbeam_utils::CachePadded;
+use std::mem::MaybeUninit;
+
+const WAITED: usize = 1;
+const CLOSED: usize = 2;
+/// One step of a position.
+const STEP: usize = 4;
+const FLAGS: usize = STEP - 1;
+
+/// See the [module](self).
+pub(crate) struct Array<T> {
+    tail: CachePadded<AtomicUsize>,
+    head: CachePadded<AtomicUsize>,
+    slots: Box<[Slot<T>]>,
+    /// From a position to the same index in the next lap.
+    one_lap: usize,
+    waiting: CachePadded<Lock<Waiting>>,
+}
+
+struct Slot<T> {
+    stamp: AtomicUsize,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+struct Waiting {
+    senders: WaitList<Who>,
+    receivers: WaitList<Who>,
+}
+
+// SAFETY: a value is written and read by whoever moved the position past its slot, and handed on by the stamp.
+unsafe impl<T: Send> Sync for Array<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Array<T> {}
+
+/// What to do about a position that is not ours.
+enum Turn {
+    Moved,
+    Again,
+    Waits,
+    Closed,
+}
+
+impl<T> Array<T> {
+    pub(crate) fn new(capacity: usize) -> Array<T> {
+        debug_assert!(capacity > 0, "INVARIANT: a channel without room is a rendezvous");
+        let one_lap = (capacity + 1).checked_next_power_of_two().and_then(|lap| lap.checked_mul(STEP));
+        let slot = |index| Slot {
+            stamp: AtomicUsize::new(index * STEP),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        };
+        Array {
+            tail: CachePadded::new(AtomicUsize::new(0)),
+            head: CachePadded::new(AtomicUsize::new(0)),
+            slots: (0..capacity).map(slot).collect(),
+            one_lap: one_lap.expect("sisal: the capacity of a channel is too large"),
+            waiting: CachePadded::new(Lock::new(Waiting { senders: WaitList::new(), receivers: WaitList::new() })),
+        }
+    }
+
+    /// The slot at a position.
+    #[inline]
+    fn slot(&self, position: usize) -> &Slot<T> {
+        &self.slots[(position & (self.one_lap - 1)) / STEP]
+    }
+
+    /// The position after this one.
+    #[inline]
+    fn after(&self, position: usize) -> usize {
+        let index = (position & (self.one_lap - 1)) / STEP;
+        if index + 1 < self.slots.len() {
+            position + STEP
+        } else {
+            // To the first index of the next lap.
+            (position & !(self.one_lap - 1)).wrapping_add(self.one_lap)
+        }
+    }
+
+    #[inline]
+    unsafe fn send(&self, from: *mut T) -> Attempt {
+        let mut word = self.tail.load(Ordering::Relaxed);
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_pass_tail(&mut word) {
+                Turn::Moved => break,
+                Turn::Again => {}
+                Turn::Waits => {
+                    match self.is_full_at(word) {
+                        true => return Attempt::Waits,
+                        // A receiver is about to free the slot.
+                        false => backoff.pause(),
+                    }
+                    word = self.tail.load(Ordering::Relaxed);
+                }
+                Turn::Closed => return Attempt::Closed,
+            }
+        }
+        let position = word & !FLAGS;
+        let slot = self.slot(position);
+        // SAFETY: we moved the tail past this slot, so it is ours until the stamp says otherwise; `from` holds a value.
+        slot.value.with_mut(|value| unsafe { (*value).write(from.read()) });
+        // ORDERING: Release pairs with the Acquire in `try_pass_head`: the value can be read.
+        slot.stamp.store(position + STEP, Ordering::Release);
+        if word & WAITED != 0 {
+            self.signal_receiver();
+        }
+        Attempt::Done
+    }
+
+    /// Tries to move the tail from `word`, and if that has changed, reads it again.
+    #[inline]
+    fn try_pass_tail(&self, word: &mut usize) -> Turn {
+        if *word & CLOSED != 0 {
+            return Turn::Closed;
+        }
+        let position = *word & !FLAGS;
+        // ORDERING: Acquire pairs with the Release in `receive`: the value before has been read out.
+        if self.slot(position).stamp.load(Ordering::Acquire) != position {
+            let now = self.tail.load(Ordering::Relaxed);
+            return if now == *word {
+                Turn::Waits
+            } else {
+                *word = now;
+                Turn::Again
+            };
+        }
+        let next = self.after(position) | (*word & FLAGS);
+        // ORDERING: AcqRel: pairs with the exchanges that set the flags: a receiver that set WAITED before is found in the list; and
+        // with those of other senders.
+        match self.tail.compare_exchange_weak(*word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Turn::Moved,
+            Err(now) => {
+                *word = now;
+                Turn::Again
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn receive(&self, into: *mut T) -> Attempt {
+        let mut word = self.head.load(Ordering::Relaxed);
+        let mut backoff = Backoff::new();
+        loop {
+            match self.try_pass_head(&mut word) {
+                Turn::Moved => break,
+                Turn::Again => {}
+                Turn::Waits => {
+                    match self.emptiness_at(word) {
+                        Some(attempt) => return attempt,
+                        // A sender is about to write the value.
+                        None => backoff.pause(),
+                    }
+                    word = self.head.load(Ordering::Relaxed);
+                }
+                Turn::Closed => unreachable!("INVARIANT: the head has no such flag"),
+            }
+        }
+        let position = word & !FLAGS;
+        let slot = self.slot(position);
+        // SAFETY: we moved the head past this slot, so the value in it is ours; `into` can be written.
+        slot.value.with(|value| unsafe { into.write((*value).assume_init_read()) });
+        // ORDERING: Release pairs with the Acquire in `try_pass_tail`: the value has been read out.
+        slot.stamp.store(position.wrapping_add(self.one_lap), Ordering::Release);
+        if word & WAITED != 0 {
+            self.signal_sender();
+        }
+        Attempt::Done
+    }
+
+    /// Tries to move the head from `word`, and if that has changed, reads it again.
+    #[inline]
+    fn try_pass_head(&self, word: &mut usize) -> Turn {
+        let position = *word & !FLAGS;
+        // ORDERING: Acquire pairs with the Release in `send`: the value is there.
+        if self.slot(position).stamp.load(Ordering::Acquire) != position + STEP {
+            let now = self.head.load(Ordering::Relaxed);
+            return if now == *word {
+                Turn::Waits
+            } else {
+                *word = now;
+                Turn::Again
+            };
+        }
+        let next = self.after(position) | (*word & FLAGS);
+        // ORDERING: AcqRel: as in `try_pass_tail`, with the sides exchanged.
+        match self.head.compare_exchange_weak(*word, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Turn::Moved,
+            Err(now) => {
+                *word = now;
+                Turn::Again
+            }
+        }
+    }
+
+    /// Whether a send at this tail has to wait: the slot is still that of the lap before, and its value has not been received.
+    #[cold]
+    fn is_full_at(&self, tail: usize) -> bool {
+        // ORDERING: between the stamp, or the flag, and the head: a head read here is not older than either. Pairs with the exchange
+        // of the head.
+        fence(Ordering::SeqCst);
+        let head = self.head.load(Ordering::Relaxed) & !FLAGS;
+        head.wrapping_add(self.one_lap) == tail & !FLAGS
+    }
+
+    /// If a receive at this head has nothing to wait for but a sender yet to come, what it comes to.
+    #[cold]
+    fn emptiness_at(&self, head: usize) -> Option<Attempt> {
+        // ORDERING: as in `is_full_at`, with the sides exchanged.
+        fence(Ordering::SeqCst);
+        let tail = self.tail.load(Ordering::Relaxed);
+        let empty = tail & !FLAGS == head & !FLAGS;
+        empty.then_some(if tail & CLOSED != 0 { Attempt::Closed } else { Attempt::Waits })
+    }
+
+    #[cold]
+    fn signal_receiver(&self) {
+        let mut waiting = self.waiting.lock();
+        let claimed = waiting.receivers.claim_first();
+        if waiting.receivers.is_empty() {
+            self.tail.fetch_and(!WAITED, Ordering::Relaxed);
+        }
+        drop(waiting);
+        claimed.map(Claimed::into_token).into_iter().for_each(unpark);
+    }
+
+    #[cold]
+    fn signal_sender(&self) {
+        let mut waiting = self.waiting.lock();
+        let claimed = waiting.senders.claim_first();
+        if waiting.senders.is_empty() {
+            self.head.fetch_and(!WAITED, Ordering::Relaxed);
+        }
+        drop(waiting);
+        claimed.map(Claimed::into_token).into_iter().for_each(unpark);
+    }
+}
+
+impl<T> SendPort<T> for Array<T> {
+    const HANDS_OVER: bool = false;
+
+    #[inline]
+    unsafe fn try_send(&self, slot: *mut T) -> Attempt {
+        // SAFETY: the caller's promise.
+        unsafe { self.send(slot) }
+    }
+
+    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+        loop {
+            // SAFETY: the caller's promise.
+            match unsafe { self.send(slot) } {
+                // SAFETY: as above.
+                Attempt::Waits => match unsafe { self.enlist_sender(waiter) } {
+                    Enlisted::Yes => return Attempt::Waits,
+                    Enlisted::No => {}
+                },
+                other => return other,
+            }
+        }
+    }
+
+    unsafe fn enlist_sender(&self, waiter: &Waiter<Who>) -> Enlisted {
+        let mut waiting = self.waiting.lock();
+        // ORDERING: AcqRel: pairs with the exchanges of the head. The tail is read afterwards, and CLOSED is set under the lock.
+        let head = self.head.fetch_or(WAITED, Ordering::AcqRel) & !FLAGS;
+        // ORDERING: Acquire pairs with the exchanges of the tail.
+        let tail = self.tail.load(Ordering::Acquire);
+        if tail & CLOSED != 0 || head.wrapping_add(self.one_lap) != tail & !FLAGS {
+            return Enlisted::No;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { waiting.senders.push(waiter) };
+        Enlisted::Yes
+    }
+
+    fn delist_sender(&self, waiter: &Waiter<Who>) {
+        self.waiting.lock().senders.remove(waiter);
+    }
+}
+
+impl<T> ReceivePort<T> for Array<T> {
+    const HANDS_OVER: bool = false;
+
+    #[inline]
+    unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
+        // SAFETY: the caller's promise.
+        unsafe { self.receive(slot) }
+    }
+
+    unsafe fn receive_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+        loop {
+            // SAFETY: the caller's promise.
+            match unsafe { self.receive(slot) } {
+                // SAFETY: as above.
+                Attempt::Waits => match unsafe { self.enlist_receiver(waiter) } {
+                    Enlisted::Yes => return Attempt::Waits,
+                    Enlisted::No => {}
+                },
+                other => return other,
+            }
+        }
+    }
+
+    unsafe fn enlist_receiver(&self, waiter: &Waiter<Who>) -> Enlisted {
+        let mut waiting = self.waiting.lock();
+        // ORDERING: AcqRel: pairs with the exchanges of the tail.
+        let tail = self.tail.fetch_or(WAITED, Ordering::AcqRel);
+        // ORDERING: Acquire pairs with the exchanges of the head.
+        let head = self.head.load(Ordering::Acquire) & !FLAGS;
+        if tail & CLOSED != 0 || head != tail & !FLAGS {
+            return Enlisted::No;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { waiting.receivers.push(waiter) };
+        Enlisted::Yes
+    }
+
+    fn delist_receiver(&self, waiter: &Waiter<Who>) {
+        self.waiting.lock().receivers.remove(waiter);
+    }
+}
+
+impl<T> Channel for Array<T> {
+    fn close(&self) -> bool {
+        let mut waiting = self.waiting.lock();
+        // ORDERING: AcqRel: pairs with the exchanges of the tail: what was let in before is seen by whoever sees CLOSED.
+        if self.tail.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED != 0 {
+            return false;
+        }
+        let (senders, receivers) = (waiting.senders.claim_all(), waiting.receivers.claim_all());
+        drop(waiting);
+        senders.chain(receivers).for_each(unpark);
+        true
+    }
+
+    fn is_closed(&self) -> bool {
+        self.tail.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    fn len(&self) -> usize {
+        let index = |position: usize| (position & (self.one_lap - 1)) / STEP;
+        loop {
+            let tail = self.tail.load(Ordering::SeqCst);
+            let head = self.head.load(Ordering::SeqCst);
+            // A tail that has not moved belongs to that head.
+            if self.tail.load(Ordering::SeqCst) & !FLAGS == tail & !FLAGS {
+                let (tail, head) = (tail & !FLAGS, head & !FLAGS);
+                return match (index(head), index(tail)) {
+                    (first, end) if first < end => end - first,
+                    (first, end) if first > end => self.slots.len() - first + end,
+                    _ if head == tail => 0,
+                    _ => self.slots.len(),
+                };
+            }
+        }
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        Some(self.slots.len())
+    }
+
+    fn discard(&self) {
+        debug_assert!(self.is_closed(), "INVARIANT: closed before it is discarded");
+        let mut slot = MaybeUninit::<T>::uninit();
+        // SAFETY: the slot can be written, and holds a value after each receive.
+        while unsafe { self.receive(slot.as_mut_ptr()) } == Attempt::Done {
+            // SAFETY: as above.
+            unsafe { slot.assume_init_drop() };
+        }
+    }
+}
+
+impl<T> Drop for Array<T> {
+    fn drop(&mut self) {
+        self.tail.fetch_or(CLOSED, Ordering::Relaxed);
+        self.discard();
+    }
+}

@@ -1,0 +1,173 @@
+//! Sending and receiving with a wait, over the ports of any flavour.
+#![allow(unsafe_code, reason = "values are moved by way of slots in this frame")]
+
+use super::error::{RecvTimeoutError, SendTimeoutError};
+use super::port::{Attempt, ReceivePort, SendPort};
+use crate::fiber::waiter::{Wait, Waiter, Woken};
+use crate::park::{Waiting, me, park, pay_fuel};
+use crate::prim::cancel::Cancelled;
+use crate::prim::clock::Moment;
+use crate::prim::reason::{Place, Reason};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Sends `value`, by `deadline` if there is one.
+#[inline]
+pub(super) fn send<T, P: SendPort<T>>(
+    port: &P,
+    value: T,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<(), SendTimeoutError<T>> {
+    let mut slot = MaybeUninit::new(value);
+    if !P::HANDS_OVER {
+        // SAFETY: the slot holds a value, until it is sent.
+        match unsafe { port.try_send(slot.as_mut_ptr()) } {
+            Attempt::Done => {
+                pay_fuel(place);
+                return Ok(());
+            }
+            // SAFETY: as above.
+            Attempt::Closed => return Err(SendTimeoutError::Closed(unsafe { slot.assume_init() })),
+            Attempt::Waits => {}
+        }
+    }
+    send_waiting(port, slot, deadline, place)
+}
+
+fn send_waiting<T, P: SendPort<T>>(
+    port: &P,
+    mut slot: MaybeUninit<T>,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<(), SendTimeoutError<T>> {
+    let who = me();
+    loop {
+        let wait = Wait::new(who.clone());
+        let waiter = Waiter::new(&wait, 0);
+        waiter.set_slot(slot.as_mut_ptr().cast());
+        // SAFETY: the slot holds a value, until it is sent. Waiter and slot stay in this frame until the wait is over, and the
+        // waiter is delisted if the channel did not end it.
+        match unsafe { port.send_or_enlist(slot.as_mut_ptr(), &waiter) } {
+            Attempt::Done => {
+                pay_fuel(place);
+                return Ok(());
+            }
+            // SAFETY: as above.
+            Attempt::Closed => return Err(SendTimeoutError::Closed(unsafe { slot.assume_init() })),
+            Attempt::Waits => {}
+        }
+        let object = ptr::from_ref(port).addr();
+        let waiting = Waiting { reason: Reason::Send, object, place, deadline, cancellable: true };
+        match park(&wait, &waiting) {
+            Woken::Object(_) if waiter.was_handed() => return Ok(()),
+            Woken::Object(_) => {}
+            Woken::Deadline => {
+                port.delist_sender(&waiter);
+                // SAFETY: the channel did not end the wait, so it has not touched the slot.
+                return Err(SendTimeoutError::TimedOut(unsafe { slot.assume_init() }));
+            }
+            Woken::Cancelled(cause) => {
+                port.delist_sender(&waiter);
+                // SAFETY: as above.
+                return Err(SendTimeoutError::Cancelled(unsafe { slot.assume_init() }, Cancelled::by(cause)));
+            }
+        }
+    }
+}
+
+/// Receives a value, by `deadline` if there is one.
+#[inline]
+pub(super) fn receive<T, P: ReceivePort<T>>(
+    port: &P,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<T, RecvTimeoutError> {
+    if !P::HANDS_OVER {
+        let mut slot = MaybeUninit::uninit();
+        // SAFETY: the slot can be written, and holds a value if one was received.
+        match unsafe { port.try_receive(slot.as_mut_ptr()) } {
+            Attempt::Done => {
+                pay_fuel(place);
+                // SAFETY: as above.
+                return Ok(unsafe { slot.assume_init() });
+            }
+            Attempt::Closed => return Err(RecvTimeoutError::Closed),
+            Attempt::Waits => {}
+        }
+    }
+    receive_waiting(port, deadline, place)
+}
+
+fn receive_waiting<T, P: ReceivePort<T>>(
+    port: &P,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<T, RecvTimeoutError> {
+    let who = me();
+    let mut slot = MaybeUninit::<T>::uninit();
+    loop {
+        let wait = Wait::new(who.clone());
+        let waiter = Waiter::new(&wait, 0);
+        waiter.set_slot(slot.as_mut_ptr().cast());
+        // SAFETY: as in `send_waiting`.
+        match unsafe { port.receive_or_enlist(slot.as_mut_ptr(), &waiter) } {
+            Attempt::Done => {
+                pay_fuel(place);
+                // SAFETY: a value was received.
+                return Ok(unsafe { slot.assume_init() });
+            }
+            Attempt::Closed => return Err(RecvTimeoutError::Closed),
+            Attempt::Waits => {}
+        }
+        let (object, due) = (ptr::from_ref(port).addr(), port.due());
+        let until = [deadline, due].into_iter().flatten().min();
+        let waiting = Waiting { reason: Reason::Receive, object, place, deadline: until, cancellable: true };
+        match park(&wait, &waiting) {
+            // SAFETY: the sender has put a value into the slot.
+            Woken::Object(_) if waiter.was_handed() => return Ok(unsafe { slot.assume_init() }),
+            Woken::Object(_) => {}
+            Woken::Deadline => {
+                port.delist_receiver(&waiter);
+                // A time to receive at comes before one to give up at.
+                if due.is_none() || deadline.is_some_and(|deadline| Some(deadline) < due) {
+                    return Err(RecvTimeoutError::TimedOut);
+                }
+            }
+            Woken::Cancelled(cause) => {
+                port.delist_receiver(&waiter);
+                return Err(RecvTimeoutError::Cancelled(Cancelled::by(cause)));
+            }
+        }
+    }
+}
+
+/// Sends `value` if that needs no wait.
+#[inline]
+pub(super) fn try_send<T, P: SendPort<T>>(port: &P, value: T, place: Place) -> Result<(), (Attempt, T)> {
+    let mut slot = MaybeUninit::new(value);
+    // SAFETY: the slot holds a value, until it is sent.
+    match unsafe { port.try_send(slot.as_mut_ptr()) } {
+        Attempt::Done => {
+            pay_fuel(place);
+            Ok(())
+        }
+        // SAFETY: as above.
+        other => Err((other, unsafe { slot.assume_init() })),
+    }
+}
+
+/// Receives a value if that needs no wait.
+#[inline]
+pub(super) fn try_receive<T, P: ReceivePort<T>>(port: &P, place: Place) -> Result<T, Attempt> {
+    let mut slot = MaybeUninit::uninit();
+    // SAFETY: the slot can be written, and holds a value if one was received.
+    let attempt = unsafe { port.try_receive(slot.as_mut_ptr()) };
+    // Also in vain: whoever tries again and again has to let others have a turn.
+    pay_fuel(place);
+    match attempt {
+        // SAFETY: as above.
+        Attempt::Done => Ok(unsafe { slot.assume_init() }),
+        other => Err(other),
+    }
+}

@@ -1,0 +1,136 @@
+//! A channel and how many senders and receivers it has. It closes when one side is gone, and is freed when both are.
+#![allow(unsafe_code, reason = "the block is owned by all handles together")]
+
+use super::port::Channel;
+use crate::prim::atomic::{AtomicUsize, Ordering};
+use crate::prim::lock::Lock;
+use std::error::Error;
+use std::ops::Deref;
+use std::process::abort;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Why a channel was closed, if somebody said so.
+pub(crate) type Reason = Arc<dyn Error + Send + Sync>;
+
+/// The block.
+pub(crate) struct Block<C> {
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
+    /// How many sides are gone.
+    gone: AtomicUsize,
+    reason: Lock<Option<Reason>>,
+    channel: C,
+}
+
+/// One handle: a share in the block. Which side it is on is known by whoever has it.
+pub(crate) struct Counted<C>(NonNull<Block<C>>);
+
+impl<C: Channel> Counted<C> {
+    /// The first sender and the first receiver.
+    pub(crate) fn pair(channel: C) -> (Counted<C>, Counted<C>) {
+        let block = Block {
+            senders: AtomicUsize::new(1),
+            receivers: AtomicUsize::new(1),
+            gone: AtomicUsize::new(0),
+            reason: Lock::new(None),
+            channel,
+        };
+        let block = NonNull::from(Box::leak(Box::new(block)));
+        (Counted(block), Counted(block))
+    }
+
+    /// A receiver of a channel that needs no senders.
+    pub(crate) fn receiver(channel: C) -> Counted<C> {
+        let (sender, receiver) = Counted::pair(channel);
+        sender.block().senders.store(0, Ordering::Relaxed);
+        sender.block().gone.store(1, Ordering::Relaxed);
+        receiver
+    }
+
+    #[inline]
+    fn block(&self) -> &Block<C> {
+        // SAFETY: the block is freed after the last handle of both sides is gone, and this is one.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(crate) fn senders(&self) -> usize {
+        self.block().senders.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn receivers(&self) -> usize {
+        self.block().receivers.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn clone_sender(&self) -> Counted<C> {
+        self.clone_counted(&self.block().senders)
+    }
+
+    pub(crate) fn clone_receiver(&self) -> Counted<C> {
+        self.clone_counted(&self.block().receivers)
+    }
+
+    fn clone_counted(&self, count: &AtomicUsize) -> Counted<C> {
+        if count.fetch_add(1, Ordering::Relaxed) > usize::MAX / 2 {
+            // Somebody forgets clones in a loop. One more step, and memory would be freed under others.
+            abort();
+        }
+        Counted(self.0)
+    }
+
+    /// This sender goes.
+    pub(crate) fn drop_sender(&self) {
+        // ORDERING: AcqRel: what all senders did comes before the closing.
+        if self.block().senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.block().channel.close();
+            self.side_is_gone();
+        }
+    }
+
+    /// This receiver goes.
+    pub(crate) fn drop_receiver(&self) {
+        // ORDERING: as above.
+        if self.block().receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.block().channel.close();
+            self.block().channel.discard();
+            self.side_is_gone();
+        }
+    }
+
+    fn side_is_gone(&self) {
+        // ORDERING: AcqRel: what one side did comes before the freeing by the other.
+        if self.block().gone.fetch_add(1, Ordering::AcqRel) == 1 {
+            // SAFETY: both sides are gone; the last handle, which is this one, is not used any more.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+    }
+
+    /// Closes the channel and says why; false if it was closed already.
+    pub(crate) fn close_with(&self, why: Reason) -> bool {
+        let mut reason = self.block().reason.lock();
+        if self.block().channel.is_closed() || reason.is_some() {
+            return false;
+        }
+        *reason = Some(why);
+        drop(reason);
+        self.block().channel.close();
+        true
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.block().reason.lock().clone()
+    }
+
+    pub(crate) fn same(&self, other: &Counted<C>) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<C: Channel> Deref for Counted<C> {
+    type Target = C;
+
+    #[inline]
+    fn deref(&self) -> &C {
+        &self.block().channel
+    }
+}

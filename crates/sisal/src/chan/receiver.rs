@@ -1,0 +1,304 @@
+//! The receiving side of a channel, of whatever flavour.
+
+use super::array::Array;
+use super::blocking;
+use super::clock::Clock;
+use super::counted::Counted;
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::list::List;
+use super::port::{Attempt, Channel};
+use super::rendezvous::Rendezvous;
+use crate::prim::clock::Moment;
+use crate::prim::reason::Place;
+use std::error::Error;
+use std::fmt;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Receives messages from a channel. Clones receive from the same one, and each message goes to one of them; when the last is gone,
+/// the channel is closed and what is in it is dropped.
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::unbounded();
+///     let adders: Vec<_> = (0..3).map(|_| {
+///         let receiver = receiver.clone();
+///         sisal::spawn(move || receiver.iter().sum::<u64>())
+///     }).collect();
+///     (1..=100).for_each(|number| sender.send(number).unwrap());
+///     drop(sender);
+///     assert_eq!(adders.into_iter().map(|adder| adder.join().unwrap()).sum::<u64>(), 5050);
+/// });
+/// ```
+pub struct Receiver<T>(pub(super) ReceiverFlavour<T>);
+
+pub(super) enum ReceiverFlavour<T> {
+    Array(Counted<Array<T>>),
+    List(Counted<List<T>>),
+    Rendezvous(Counted<Rendezvous<T>>),
+    Clock(Counted<Clock<T>>),
+}
+
+/// Calls the same on every flavour.
+macro_rules! each_receiver {
+    ($receiver:expr, $channel:ident => $do:expr) => {
+        match &$receiver.0 {
+            ReceiverFlavour::Array($channel) => $do,
+            ReceiverFlavour::List($channel) => $do,
+            ReceiverFlavour::Rendezvous($channel) => $do,
+            ReceiverFlavour::Clock($channel) => $do,
+        }
+    };
+}
+pub(super) use each_receiver;
+
+// A panic in the middle of an operation leaves the channel as it was.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
+
+impl<T> Receiver<T> {
+    /// Receives a message: waits until there is one.
+    ///
+    /// # Errors
+    /// If the channel is closed and empty, or if something from outside ended the wait.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::bounded(0);
+    ///     sisal::spawn(move || sender.send("hand to hand"));
+    ///     assert_eq!(receiver.recv(), Ok("hand to hand"));
+    ///     assert_eq!(receiver.recv(), Err(sisal::chan::RecvError::Closed));
+    /// });
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn recv(&self) -> Result<T, RecvError> {
+        self.recv_at(None, Location::caller()).map_err(|error| match error {
+            RecvTimeoutError::Closed => RecvError::Closed,
+            RecvTimeoutError::Cancelled(cancelled) => RecvError::Cancelled(cancelled),
+            RecvTimeoutError::TimedOut => unreachable!("INVARIANT: no deadline was given"),
+        })
+    }
+
+    /// Receives a message if there is one.
+    ///
+    /// # Errors
+    /// If there is none, and none will come if the channel is closed.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// assert!(receiver.try_recv().is_err());
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.try_recv(), Ok(7));
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let place = Location::caller();
+        each_receiver!(self, channel => blocking::try_receive(&**channel, place)).map_err(|attempt| match attempt {
+            Attempt::Closed => TryRecvError::Closed,
+            _ => TryRecvError::Empty,
+        })
+    }
+
+    /// As [`recv`](Self::recv), for at most so long.
+    ///
+    /// # Errors
+    /// If the time is up, the channel is closed and empty, or something from outside ended the wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.recv_timeout(Duration::from_millis(1)).is_err());
+    /// ```
+    #[track_caller]
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.recv_at(Some(Moment::now().after(timeout)), Location::caller())
+    }
+
+    /// As [`recv`](Self::recv), until this time at most.
+    ///
+    /// # Errors
+    /// As for [`recv_timeout`](Self::recv_timeout).
+    #[track_caller]
+    pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        self.recv_at(Some(Moment::of(deadline)), Location::caller())
+    }
+
+    #[inline]
+    fn recv_at(&self, deadline: Option<Moment>, place: Place) -> Result<T, RecvTimeoutError> {
+        each_receiver!(self, channel => blocking::receive(&**channel, deadline, place))
+    }
+
+    /// The messages as they come, until the channel is closed and empty, or something from outside ends a wait.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(3);
+    /// (1..=3).for_each(|number| sender.send(number).unwrap());
+    /// drop(sender);
+    /// assert_eq!(receiver.iter().collect::<Vec<_>>(), [1, 2, 3]);
+    /// ```
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter { receiver: self }
+    }
+
+    /// The messages that are there, until there is none.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(3);
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [7]);
+    /// ```
+    pub fn try_iter(&self) -> TryIter<'_, T> {
+        TryIter { receiver: self }
+    }
+
+    /// As [`Sender::close`](super::Sender::close). Channels that time sends to can't be closed.
+    pub fn close(&self) -> bool {
+        each_receiver!(self, channel => channel.close())
+    }
+
+    /// As [`Sender::close_with`](super::Sender::close_with).
+    pub fn close_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
+        let reason = Arc::from(reason.into());
+        each_receiver!(self, channel => channel.close_with(reason))
+    }
+
+    /// What was said when the channel was closed, if something was.
+    pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
+        each_receiver!(self, channel => channel.reason())
+    }
+
+    /// Whether the channel is closed. There may still be messages in it.
+    pub fn is_closed(&self) -> bool {
+        each_receiver!(self, channel => channel.is_closed())
+    }
+
+    /// How many messages are in the channel.
+    pub fn len(&self) -> usize {
+        each_receiver!(self, channel => channel.len())
+    }
+
+    /// Whether no message is in the channel.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is no room in the channel.
+    pub fn is_full(&self) -> bool {
+        self.capacity().is_some_and(|capacity| self.len() >= capacity)
+    }
+
+    /// How many messages there is room for; none if for any number.
+    pub fn capacity(&self) -> Option<usize> {
+        each_receiver!(self, channel => channel.capacity())
+    }
+
+    /// How many senders the channel has.
+    pub fn sender_count(&self) -> usize {
+        each_receiver!(self, channel => channel.senders())
+    }
+
+    /// How many receivers the channel has.
+    pub fn receiver_count(&self) -> usize {
+        each_receiver!(self, channel => channel.receivers())
+    }
+
+    /// Whether both receive from the same channel.
+    pub fn same_channel(&self, other: &Receiver<T>) -> bool {
+        match (&self.0, &other.0) {
+            (ReceiverFlavour::Array(one), ReceiverFlavour::Array(two)) => one.same(two),
+            (ReceiverFlavour::List(one), ReceiverFlavour::List(two)) => one.same(two),
+            (ReceiverFlavour::Rendezvous(one), ReceiverFlavour::Rendezvous(two)) => one.same(two),
+            (ReceiverFlavour::Clock(one), ReceiverFlavour::Clock(two)) => one.same(two),
+            _ => false,
+        }
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Receiver<T> {
+        Receiver(match &self.0 {
+            ReceiverFlavour::Array(channel) => ReceiverFlavour::Array(channel.clone_receiver()),
+            ReceiverFlavour::List(channel) => ReceiverFlavour::List(channel.clone_receiver()),
+            ReceiverFlavour::Rendezvous(channel) => ReceiverFlavour::Rendezvous(channel.clone_receiver()),
+            ReceiverFlavour::Clock(channel) => ReceiverFlavour::Clock(channel.clone_receiver()),
+        })
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        each_receiver!(self, channel => channel.drop_receiver());
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("len", &self.len()).field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+/// See [`Receiver::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, T> {
+    receiver: &'a Receiver<T>,
+}
+
+/// See [`Receiver::try_iter`].
+#[derive(Debug)]
+pub struct TryIter<'a, T> {
+    receiver: &'a Receiver<T>,
+}
+
+/// See [`Receiver::iter`]; owns the receiver.
+#[derive(Debug)]
+pub struct IntoIter<T> {
+    receiver: Receiver<T>,
+}
+
+impl<T> Iterator for Iter<'_, T> {
+    type Item = T;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<T> {
+        self.receiver.recv().ok()
+    }
+}
+
+impl<T> Iterator for TryIter<'_, T> {
+    type Item = T;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<T> {
+        self.receiver.try_recv().ok()
+    }
+}
+
+impl<T> Iterator for IntoIter<T> {
+    type Item = T;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<T> {
+        self.receiver.recv().ok()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter { receiver: self }
+    }
+}

@@ -1,0 +1,176 @@
+//! A channel without room: a sender and a receiver meet, and the value goes from one frame to the other.
+//!
+//! # Protocol
+//! One lock guards two lists: senders that wait, receivers that wait. At most one of them holds anybody who can still be claimed
+//! (but for a moment, while selects enlist).
+//!
+//! - *Send*: lock. Claim the first receiver; if there is one, move the value into its slot, mark it handed, unlock, unpark it. If there
+//!   is none, and the channel is closed, say so; else link the sender and unlock, in one step: there is no gap between deciding
+//!   to wait and being findable.
+//! - *Receive*: the same with the sides exchanged; the value is moved out of the sender's slot.
+//! - *Close*: lock, set the flag, claim all who wait, unlock, unpark them. They find out by trying again.
+//! - *Cancel, deadline*: they claim the wait. Whoever wins the claim decides: a committed meeting is never torn, since the value moves
+//!   after the claim is won, and one that gives up has not been claimed, so its slot has not been touched.
+#![allow(unsafe_code, reason = "values are moved between frames by pointer")]
+
+use super::port::{Attempt, Channel, Enlisted, ReceivePort, SendPort};
+use crate::fiber::wait_list::WaitList;
+use crate::fiber::waiter::Waiter;
+use crate::fiber::who::Who;
+use crate::park::unpark;
+use crate::prim::lock::Lock;
+use std::marker::PhantomData;
+
+/// See the [module](self).
+pub(crate) struct Rendezvous<T> {
+    inner: Lock<Inner>,
+    values: PhantomData<fn(T) -> T>,
+}
+
+struct Inner {
+    senders: WaitList<Who>,
+    receivers: WaitList<Who>,
+    closed: bool,
+}
+
+impl<T> Rendezvous<T> {
+    pub(crate) fn new() -> Rendezvous<T> {
+        let inner = Inner { senders: WaitList::new(), receivers: WaitList::new(), closed: false };
+        Rendezvous { inner: Lock::new(inner), values: PhantomData }
+    }
+
+    #[inline]
+    unsafe fn send(&self, slot: *mut T, waiter: Option<&Waiter<Who>>) -> Attempt {
+        let mut inner = self.inner.lock();
+        if inner.closed {
+            return Attempt::Closed;
+        }
+        let Some(receiver) = inner.receivers.claim_first() else {
+            if let Some(waiter) = waiter {
+                // SAFETY: the caller's promise.
+                unsafe { inner.senders.push(waiter) };
+            }
+            return Attempt::Waits;
+        };
+        drop(inner);
+        // SAFETY: the receiver's slot is a place for a `T` in its frame, which stays until it is unparked; ours holds a value.
+        unsafe { receiver.hand_over().cast::<T>().write(slot.read()) };
+        unpark(receiver.into_token());
+        Attempt::Done
+    }
+
+    #[inline]
+    unsafe fn receive(&self, slot: *mut T, waiter: Option<&Waiter<Who>>) -> Attempt {
+        let mut inner = self.inner.lock();
+        let Some(sender) = inner.senders.claim_first() else {
+            if inner.closed {
+                return Attempt::Closed;
+            }
+            if let Some(waiter) = waiter {
+                // SAFETY: the caller's promise.
+                unsafe { inner.receivers.push(waiter) };
+            }
+            return Attempt::Waits;
+        };
+        drop(inner);
+        // SAFETY: the sender's slot holds a value in its frame, which stays until it is unparked and is then told that the value has
+        // been taken; ours can be written.
+        unsafe { slot.write(sender.hand_over().cast::<T>().read()) };
+        unpark(sender.into_token());
+        Attempt::Done
+    }
+}
+
+impl Inner {
+    /// Whether somebody else waits in `list`, as far as can be seen.
+    fn has_peer(list: &WaitList<Who>, me: &Waiter<Who>) -> bool {
+        list.any(|other| !other.is_of_same_wait(me))
+    }
+}
+
+impl<T> SendPort<T> for Rendezvous<T> {
+    const HANDS_OVER: bool = true;
+
+    #[inline]
+    unsafe fn try_send(&self, slot: *mut T) -> Attempt {
+        // SAFETY: the caller's promise.
+        unsafe { self.send(slot, None) }
+    }
+
+    #[inline]
+    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+        // SAFETY: the caller's promise.
+        unsafe { self.send(slot, Some(waiter)) }
+    }
+
+    unsafe fn enlist_sender(&self, waiter: &Waiter<Who>) -> Enlisted {
+        let mut inner = self.inner.lock();
+        if inner.closed || Inner::has_peer(&inner.receivers, waiter) {
+            return Enlisted::No;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { inner.senders.push(waiter) };
+        Enlisted::Yes
+    }
+
+    fn delist_sender(&self, waiter: &Waiter<Who>) {
+        self.inner.lock().senders.remove(waiter);
+    }
+}
+
+impl<T> ReceivePort<T> for Rendezvous<T> {
+    const HANDS_OVER: bool = true;
+
+    #[inline]
+    unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
+        // SAFETY: the caller's promise.
+        unsafe { self.receive(slot, None) }
+    }
+
+    #[inline]
+    unsafe fn receive_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+        // SAFETY: the caller's promise.
+        unsafe { self.receive(slot, Some(waiter)) }
+    }
+
+    unsafe fn enlist_receiver(&self, waiter: &Waiter<Who>) -> Enlisted {
+        let mut inner = self.inner.lock();
+        if inner.closed || Inner::has_peer(&inner.senders, waiter) {
+            return Enlisted::No;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { inner.receivers.push(waiter) };
+        Enlisted::Yes
+    }
+
+    fn delist_receiver(&self, waiter: &Waiter<Who>) {
+        self.inner.lock().receivers.remove(waiter);
+    }
+}
+
+impl<T> Channel for Rendezvous<T> {
+    fn close(&self) -> bool {
+        let mut inner = self.inner.lock();
+        if std::mem::replace(&mut inner.closed, true) {
+            return false;
+        }
+        let (senders, receivers) = (inner.senders.claim_all(), inner.receivers.claim_all());
+        drop(inner);
+        senders.chain(receivers).for_each(unpark);
+        true
+    }
+
+    fn is_closed(&self) -> bool {
+        self.inner.lock().closed
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn discard(&self) {}
+}

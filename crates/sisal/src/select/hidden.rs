@@ -1,0 +1,73 @@
+//! What [`select!`](crate::select!) expands to. Not for direct use.
+
+use super::{Patience, select, select_one};
+pub use crate::chan::arm::{RecvArm, SendArm};
+use crate::chan::arm::Arm;
+use crate::chan::{Receiver, Sender};
+use crate::fiber::waiter::{Wait, Waiter};
+use crate::park::me;
+use crate::prim::clock::Moment;
+use std::panic::Location;
+use std::time::Duration;
+
+/// An arm, whatever its channel carries.
+#[derive(Copy, Clone)]
+pub struct AnyArm<'a>(&'a dyn Arm);
+
+#[inline]
+pub fn recv<T>(receiver: &Receiver<T>) -> RecvArm<'_, T> {
+    RecvArm::new(receiver)
+}
+
+#[inline]
+pub fn send<T>(sender: &Sender<T>, message: T) -> SendArm<'_, T> {
+    SendArm::new(sender, message)
+}
+
+impl<T> RecvArm<'_, T> {
+    #[inline]
+    pub fn any(&self) -> AnyArm<'_> {
+        AnyArm(self)
+    }
+}
+
+impl<T> SendArm<'_, T> {
+    #[inline]
+    pub fn any(&self) -> AnyArm<'_> {
+        AnyArm(self)
+    }
+}
+
+/// Waits for the first arm.
+#[track_caller]
+#[inline]
+pub fn wait<const N: usize>(arms: [AnyArm<'_>; N]) -> usize {
+    choose(arms, Patience::Endless).unwrap_or_else(|| unreachable!("INVARIANT: an endless wait ends by an arm"))
+}
+
+/// The first arm that need not wait.
+#[track_caller]
+#[inline]
+pub fn poll<const N: usize>(arms: [AnyArm<'_>; N]) -> Option<usize> {
+    choose(arms, Patience::None)
+}
+
+/// Waits for the first arm for at most so long.
+#[track_caller]
+#[inline]
+pub fn wait_timeout<const N: usize>(arms: [AnyArm<'_>; N], timeout: Duration) -> Option<usize> {
+    choose(arms, Patience::Until(Moment::now().after(timeout)))
+}
+
+#[track_caller]
+#[inline]
+fn choose<const N: usize>(arms: [AnyArm<'_>; N], patience: Patience) -> Option<usize> {
+    let place = Location::caller();
+    let arms = arms.map(|arm| arm.0);
+    if let [only] = arms[..] {
+        return select_one(only, patience, place);
+    }
+    let wait = Wait::new(me());
+    let waiters = std::array::from_fn::<_, N, _>(|number| Waiter::new(&wait, number as u32));
+    select(&arms, &wait, &waiters, patience, place)
+}

@@ -1,0 +1,200 @@
+//! Waiting for the first of several channel operations: [`select!`](crate::select!), and [`Select`] for arms known only at run time.
+//!
+//! # Protocol
+//! One wait with a place for each arm, in three passes:
+//! 1. *Try* every arm, in random order. The first that need not wait is done, and nothing else has happened.
+//! 2. *Enlist* at every arm's channel, with one claim word for all. An arm that need not wait any more ends the pass: the select
+//!    claims its own wait and begins again; if that fails, somebody has claimed it for an arm enlisted before, and it goes on to
+//!    wait for the unpark. Nothing is moved in this pass: whoever moves a value for this select must have won its claim.
+//! 3. *Park; then delist* everywhere. If the arm that ended the wait was handed what it wanted, that is it. If it was signalled, it is
+//!    tried before all others, so that the signal is not lost; if somebody else was quicker, all begins again.
+//!
+//! So the decision is made, by one claim, before an item moves; exactly one arm runs. A deadline or a cancellation claims the wait
+//! like a channel; then no channel has.
+//!
+//! Two selects that meet in pass 2, each enlisted where the other comes next, both begin again; the random order parts them.
+#![allow(unsafe_code, reason = "records of this frame are linked to channels, and values moved through the arms")]
+
+mod builder;
+#[doc(hidden)]
+pub mod hidden;
+mod order;
+
+pub use self::builder::Select;
+
+use self::order::Order;
+use crate::chan::arm::{Arm, Chosen};
+use crate::chan::port::{Attempt, Enlisted};
+use crate::fiber::waiter::{Wait, Waiter, Woken};
+use crate::fiber::who::Who;
+use crate::park::{Waiting, me, park, pay_fuel};
+use crate::prim::cancel::Cancelled;
+use crate::prim::clock::Moment;
+use crate::prim::reason::{Place, Reason};
+
+/// For how long to wait.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    None,
+    Until(Moment),
+    Endless,
+}
+
+/// Waits for the first of `arms`, which is then chosen, and returns its number; none if the patience is over first. `waiters` are
+/// the records of `wait`, one for each arm.
+fn select(
+    arms: &[&dyn Arm],
+    wait: &Wait<Who>,
+    waiters: &[Waiter<Who>],
+    patience: Patience,
+    place: Place,
+) -> Option<usize> {
+    debug_assert_eq!(arms.len(), waiters.len(), "INVARIANT: a record for each arm");
+    loop {
+        let order = Order::random(arms.len());
+        if let Some(index) = order.indices().find(|&index| attempt(arms[index])) {
+            pay_fuel(place);
+            return Some(index);
+        }
+        if patience == Patience::None {
+            pay_fuel(place);
+            return None;
+        }
+        wait.renew();
+        let woken = wait_for_any(arms, wait, waiters, order, patience, place);
+        match woken {
+            None => {}
+            Some(Woken::Object(number)) => {
+                let index = number as usize;
+                if waiters[index].was_handed() {
+                    // SAFETY: its channel has handed it what it wanted.
+                    unsafe { arms[index].choose(Chosen::Done) };
+                    return Some(index);
+                }
+                if attempt(arms[index]) {
+                    return Some(index);
+                }
+            }
+            Some(Woken::Deadline) => {
+                // Perhaps the time of an arm: then it is due.
+                if let Patience::Until(deadline) = patience
+                    && earliest(arms).is_none_or(|due| deadline < due)
+                {
+                    return None;
+                }
+            }
+            Some(Woken::Cancelled(cause)) => {
+                let first = arms.first()?;
+                // SAFETY: it is not said to be done.
+                unsafe { first.choose(Chosen::Cancelled(Cancelled::by(cause))) };
+                return Some(0);
+            }
+        }
+    }
+}
+
+/// Tries an arm, and chooses it if it need not wait.
+#[inline]
+fn attempt(arm: &dyn Arm) -> bool {
+    let chosen = match arm.attempt() {
+        Attempt::Done => Chosen::Done,
+        Attempt::Closed => Chosen::Closed,
+        Attempt::Waits => return false,
+    };
+    // SAFETY: the attempt has said so just now.
+    unsafe { arm.choose(chosen) };
+    true
+}
+
+/// Passes 2 and 3. None if an arm turned out to be ready, so that the wait did not take place.
+fn wait_for_any(
+    arms: &[&dyn Arm],
+    wait: &Wait<Who>,
+    waiters: &[Waiter<Who>],
+    order: Order,
+    patience: Patience,
+    place: Place,
+) -> Option<Woken> {
+    // SAFETY: the records stay until they are delisted below, or the one that ended the wait was taken off by its channel.
+    let enlist = |&index: &usize| unsafe { arms[index].enlist(&waiters[index]) } == Enlisted::Yes;
+    let linked = order.indices().take_while(enlist).count();
+    let ready = linked < arms.len();
+    let woken = if ready && wait.claim_own(Woken::Object(linked as u32)) {
+        None
+    } else {
+        let own = match patience {
+            Patience::Until(deadline) => Some(deadline),
+            Patience::None | Patience::Endless => None,
+        };
+        let deadline = [own, earliest(arms)].into_iter().flatten().min();
+        let object = std::ptr::from_ref(wait).addr();
+        Some(park(wait, &Waiting { reason: Reason::Select, object, place, deadline, cancellable: true }))
+    };
+    let ended_by = woken.and_then(|woken| if let Woken::Object(number) = woken { Some(number as usize) } else { None });
+    order
+        .indices()
+        .take(linked)
+        .filter(|&index| Some(index) != ended_by)
+        .for_each(|index| arms[index].delist(&waiters[index]));
+    woken
+}
+
+/// When the first of the arms will be ready, as far as that is known.
+fn earliest(arms: &[&dyn Arm]) -> Option<Moment> {
+    arms.iter().filter_map(|arm| arm.due()).min()
+}
+
+/// Waits for one arm: there is nothing to choose from, so it is tried and enlisted in one step.
+fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> {
+    if attempt(arm) {
+        pay_fuel(place);
+        return Some(0);
+    }
+    if patience == Patience::None {
+        pay_fuel(place);
+        return None;
+    }
+    let wait = Wait::new(me());
+    loop {
+        wait.renew();
+        let waiters = [Waiter::new(&wait, 0)];
+        // SAFETY: the record stays until its wait is over, and is delisted if the channel did not end it.
+        match unsafe { arm.attempt_or_enlist(&waiters[0]) } {
+            Attempt::Waits => {}
+            done => {
+                let chosen = if done == Attempt::Done { Chosen::Done } else { Chosen::Closed };
+                // SAFETY: the attempt has said so just now.
+                unsafe { arm.choose(chosen) };
+                return Some(0);
+            }
+        }
+        let own = match patience {
+            Patience::Until(deadline) => Some(deadline),
+            Patience::None | Patience::Endless => None,
+        };
+        let due = arm.due();
+        let deadline = [own, due].into_iter().flatten().min();
+        let object = std::ptr::from_ref(&wait).addr();
+        let waiting = Waiting { reason: Reason::Select, object, place, deadline, cancellable: true };
+        match park(&wait, &waiting) {
+            Woken::Object(_) if waiters[0].was_handed() => {
+                // SAFETY: its channel has handed it what it wanted.
+                unsafe { arm.choose(Chosen::Done) };
+                return Some(0);
+            }
+            Woken::Object(_) => {}
+            Woken::Deadline => {
+                arm.delist(&waiters[0]);
+                if due.is_none_or(|due| own.is_some_and(|own| own < due)) {
+                    return None;
+                }
+            }
+            Woken::Cancelled(cause) => {
+                arm.delist(&waiters[0]);
+                // SAFETY: it is not said to be done.
+                unsafe { arm.choose(Chosen::Cancelled(Cancelled::by(cause))) };
+                return Some(0);
+            }
+        }
+    }
+}

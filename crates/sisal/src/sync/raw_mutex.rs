@@ -1,0 +1,264 @@
+//! The lock of a mutex, without what it guards.
+//!
+//! # The word
+//! ```text
+//!    2       1         0
+//!  ┌───────┬─────────┬────────┐
+//!  │ AWAKE │ WAITING │ LOCKED │
+//!  └───────┴─────────┴────────┘
+//! ```
+//! - LOCKED: somebody holds the lock.
+//! - WAITING: somebody stands in line. Changed only under the lock of the line, and right whenever that is free.
+//! - AWAKE: one from the line was woken to try, and has not tried yet. While it is set nobody else is woken.
+//!
+//! # Protocol
+//! *Lock*: set LOCKED; whoever finds it clear has the lock, also if others wait (*barging*: the one who runs gets on, and a lock is
+//! held for less time than a wake-up takes). Otherwise spin for a moment, if nobody waits; then, under the lock of the line:
+//! if LOCKED is clear by now, set it and be done; else set WAITING, join the line, and park. Whoever is unparked
+//! - was *given* the lock, and has it; or
+//! - was woken to try: it tries, clearing AWAKE with the same exchange as it takes the lock. If somebody was faster it clears AWAKE as
+//!   it goes back to the *front* of the line, with the time at which it first came.
+//!
+//! *Unlock*: clear LOCKED, in one exchange, if nobody waits or one is awake. Otherwise keep it, and under the lock of the line
+//! claim the first who waits.
+//! - If that has waited for more than a millisecond, it is given the lock: LOCKED is never cleared.
+//! - Else LOCKED becomes AWAKE, and it is woken to try.
+//! - If there is none (they gave up), LOCKED and WAITING are cleared.
+//!
+//! # Why nobody is forgotten
+//! One who joins the line has seen LOCKED, and set WAITING, in one exchange. The holder's exchange of the word comes later, and sees
+//! WAITING. Either it wakes the first, or AWAKE tells that one is on its way; that one takes the lock or finds another holder, and
+//! clears AWAKE by an exchange that this holder's unlock comes after. So as long as somebody stands in line there is a holder or an
+//! awake one that will look.
+//!
+//! A wait for the lock can't be cancelled. One with a time limit that gives up takes itself off; if it was claimed first, it
+//! was woken or given the lock in time.
+//!
+//! While it holds the lock and has seen WAITING without AWAKE, the word is the unlocker's: others only set LOCKED, which is set.
+#![allow(unsafe_code, reason = "requests are reached by pointer, under the lock of the line")]
+
+use super::line::{Granted, Line, Request};
+use super::patience::Patience;
+use crate::fiber::waiter::{Wait, Woken};
+use crate::park::{self, Waiting};
+use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering, spin_loop};
+use crate::prim::clock::Moment;
+use crate::prim::const_fn;
+use crate::prim::lock::Lock;
+use crate::prim::reason::{Place, Reason};
+use std::ptr;
+
+const LOCKED: u32 = 1;
+const WAITING: u32 = 2;
+const AWAKE: u32 = 4;
+
+/// How often a locker looks before it parks, each time after twice as many pauses as before. A holder that runs on another worker
+/// is mostly done by then. None in the models.
+const LOOKS: u32 = if cfg!(loom) { 0 } else { 5 };
+
+/// See the [module](self).
+pub(super) struct RawMutex {
+    word: AtomicU32,
+    lines: Lock<Lines>,
+}
+
+struct Lines {
+    /// Those who were woken and found the lock taken again: they go first.
+    returned: Line<Turn>,
+    waiting: Line<Turn>,
+}
+
+impl Lines {
+    fn is_empty(&self) -> bool {
+        self.returned.is_empty() && self.waiting.is_empty()
+    }
+
+    /// WAITING, if somebody does.
+    fn bit(&self) -> u32 {
+        if self.is_empty() { 0 } else { WAITING }
+    }
+
+    /// Where one stands who was `awake`, or was not.
+    fn of(&mut self, awake: u32) -> &mut Line<Turn> {
+        if awake != 0 { &mut self.returned } else { &mut self.waiting }
+    }
+
+    fn claim_first(&mut self) -> Option<Granted<Turn>> {
+        self.returned.claim_first_if(|_| true).or_else(|| self.waiting.claim_first_if(|_| true))
+    }
+}
+
+/// What one who waits has to say, and is told.
+struct Turn {
+    patience: Patience,
+    /// 1 if it was given the lock. Written before the unpark, read after it.
+    given: AtomicU8,
+}
+
+impl RawMutex {
+    const_fn! {
+        pub(super) fn new() -> RawMutex {
+            let lines = Lines { returned: Line::new(), waiting: Line::new() };
+            RawMutex { word: AtomicU32::new(0), lines: Lock::new(lines) }
+        }
+    }
+
+    #[inline]
+    pub(super) fn try_lock(&self) -> bool {
+        // ORDERING: Acquire pairs with the Release of the unlock: what was done under the lock is seen.
+        self.word.fetch_or(LOCKED, Ordering::Acquire) & LOCKED == 0
+    }
+
+    #[inline]
+    pub(super) fn lock(&self, place: Place) {
+        if !self.try_lock() {
+            let locked = self.lock_contended(place, None);
+            debug_assert!(locked, "INVARIANT: nothing but the lock ends this wait");
+        }
+    }
+
+    /// Takes the lock by `deadline`; false if that came first.
+    #[inline]
+    #[must_use]
+    pub(super) fn lock_until(&self, place: Place, deadline: impl FnOnce() -> Moment) -> bool {
+        self.try_lock() || self.lock_contended(place, Some(deadline()))
+    }
+
+    /// # Safety
+    /// The caller has the lock, and gives it back by this alone.
+    #[inline]
+    pub(super) unsafe fn unlock(&self) {
+        let word = self.word.load(Ordering::Relaxed);
+        debug_assert!(word & LOCKED != 0, "INVARIANT: only a lock that is held is given back");
+        // ORDERING: Release pairs with the Acquire of whoever takes the lock next.
+        if word & (WAITING | AWAKE) == WAITING
+            || self.word.compare_exchange(word, word & !LOCKED, Ordering::Release, Ordering::Relaxed).is_err()
+        {
+            self.unlock_contended();
+        }
+    }
+
+    #[cold]
+    fn lock_contended(&self, place: Place, deadline: Option<Moment>) -> bool {
+        if self.spin(WAITING, 0) {
+            return true;
+        }
+        let patience = Patience::begin();
+        let object = ptr::from_ref(self).addr();
+        let waiting = Waiting { reason: Reason::Lock, object, place, deadline, cancellable: false };
+        let mut awake = 0;
+        loop {
+            let wait = Wait::new(park::me());
+            let request = Request::new(&wait, Turn { patience, given: AtomicU8::new(0) });
+            // SAFETY: the request is claimed and unparked, or taken off, before this turn of the loop is over.
+            if unsafe { self.lock_or_enlist(&request, awake) } {
+                return true;
+            }
+            match park::park(&wait, &waiting) {
+                Woken::Object(_) if request.data.given.load(Ordering::Relaxed) != 0 => return true,
+                Woken::Object(_) => awake = AWAKE,
+                Woken::Deadline => {
+                    self.delist(&request, awake);
+                    return false;
+                }
+                Woken::Cancelled(_) => unreachable!("INVARIANT: a wait for a mutex can't be cancelled"),
+            }
+            if self.spin(0, AWAKE) {
+                return true;
+            }
+        }
+    }
+
+    /// Tries to take the lock for a while, as long as none of the bits of `unless` is set; clears those of `clear` with it.
+    fn spin(&self, unless: u32, clear: u32) -> bool {
+        for look in 0..LOOKS {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & unless != 0 {
+                return false;
+            }
+            if self.take(word, clear) {
+                return true;
+            }
+            (0..1 << look).for_each(|_| spin_loop());
+        }
+        false
+    }
+
+    /// Takes the lock, if the word still is `word` and that says it is free.
+    fn take(&self, word: u32, clear: u32) -> bool {
+        let locked = (word | LOCKED) & !clear;
+        // ORDERING: Acquire, as in `try_lock`.
+        word & LOCKED == 0 && self.word.compare_exchange(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Takes the lock, or joins the line: at its end, or as one who was `awake` in front of it. True if it was the lock.
+    ///
+    /// # Safety
+    /// The request stays where it is until it was claimed by this lock and unparked, or [taken off](Self::delist).
+    unsafe fn lock_or_enlist(&self, request: &Request<Turn>, awake: u32) -> bool {
+        let mut lines = self.lines.lock();
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            debug_assert!(word & awake == awake, "INVARIANT: whoever is awake clears the bit itself");
+            if self.take(word, awake) {
+                return true;
+            }
+            let waiting = (word | WAITING) & !awake;
+            // Relaxed: the holder comes to the line by its lock.
+            if word & LOCKED != 0
+                && self.word.compare_exchange(word, waiting, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            {
+                break;
+            }
+        }
+        // SAFETY: the caller's promise; both lines are under one lock.
+        unsafe { lines.of(awake).push(request) };
+        false
+    }
+
+    /// Takes one who gives up off its line.
+    fn delist(&self, request: &Request<Turn>, awake: u32) {
+        let mut lines = self.lines.lock();
+        lines.of(awake).remove(request);
+        if lines.is_empty() {
+            // Relaxed: the bit is a matter of those who take the lock of the line.
+            self.word.fetch_and(!WAITING, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn unlock_contended(&self) {
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & (WAITING | AWAKE) == WAITING {
+                return self.pass_on();
+            }
+            // ORDERING: Release, as in `unlock`.
+            if self.word.compare_exchange(word, word & !LOCKED, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// Gives the lock to the first who waits, or gives it back and wakes that one to try.
+    fn pass_on(&self) {
+        let mut lines = self.lines.lock();
+        let first = lines.claim_first();
+        let waiting = lines.bit();
+        // The word is ours (see the end of the module's text), so stores will do.
+        match &first {
+            // Relaxed: it sees what we did by its unpark.
+            Some(first) if first.data().patience.is_over() => {
+                first.data().given.store(1, Ordering::Relaxed);
+                self.word.store(LOCKED | waiting, Ordering::Relaxed);
+            }
+            // ORDERING: Release, as in `unlock`, here and below.
+            Some(_) => self.word.store(AWAKE | waiting, Ordering::Release),
+            None => self.word.store(waiting, Ordering::Release),
+        }
+        drop(lines);
+        if let Some(first) = first {
+            first.unpark();
+        }
+    }
+}
