@@ -60,7 +60,7 @@ pub static PEERS: &[Peer] = &[
     Peer::runtime("may", may::run),
     Peer::runtime("rayon", rayon::run),
     Peer::runtime("threads", threads::run),
-    Peer::channels("threads+kanal", threads_kanal::run),
+    Peer { name: "threads+kanal", concerns: |work| matches!(work, Work::PingPongCross(_)), run: threads_kanal::run },
     Peer::channels("threads+crossbeam", threads_crossbeam::run),
 ];
 

@@ -55,6 +55,7 @@ mod runtime;
 mod settings;
 #[cfg(not(loom))]
 mod spawn;
+pub mod stm;
 pub mod sync;
 #[cfg(not(loom))]
 mod time;

@@ -2,12 +2,13 @@
 
 mod structure;
 mod tasks;
+mod waiting;
 
 use sisal::{Runtime, RuntimeBuilder};
 
 use super::absent;
 use crate::sample::{Outcome, Sample};
-use crate::work::Work;
+use crate::work::{Work, clocked};
 
 /// sisal's part in `work`.
 pub(super) fn run(work: Work) -> Outcome {
@@ -25,13 +26,15 @@ pub(super) fn run(work: Work) -> Outcome {
             Ok(load.measure(|ticket| drop(handle.spawn(move || ticket.ran()))))
         }
         Work::IdleCpu(load) => Ok(load.measure(tasks::park_on(background(load.workers)))),
-        Work::PingPong(_)
-        | Work::PingPongCross(_)
-        | Work::Channel(_)
-        | Work::Select(_)
-        | Work::SelectOne(_)
-        | Work::Mutex(_)
-        | Work::Nursery(_) => absent("not there yet"),
+        Work::PingPong(load) => Ok(in_main_fiber(load.workers, || clocked(load, waiting::ping_pong))),
+        Work::PingPongCross(load) => Ok(in_main_fiber(load.workers, || clocked(load, waiting::ping_pong_cross))),
+        Work::Channel(load) => Ok(in_main_fiber(load.workers, || clocked(load, |each| waiting::channel(load, each)))),
+        Work::Select(load) => Ok(in_main_fiber(load.workers, || clocked(load, |each| waiting::select(load, each)))),
+        Work::SelectOne(load) => {
+            Ok(in_main_fiber(load.workers, || clocked(load, |each| waiting::channel_by_select(load, each))))
+        }
+        Work::Mutex(load) => Ok(in_main_fiber(load.workers, || clocked(load, |locks| waiting::mutex(load, locks)))),
+        Work::Nursery(_) => absent("not there yet"),
         Work::Skynet(load) => Ok(in_main_fiber(load.workers, || load.measure(structure::skynet))),
     }
 }
@@ -39,7 +42,7 @@ pub(super) fn run(work: Work) -> Outcome {
 /// The part of sisal's plain recv, which its select of one arm is set against.
 pub(super) fn run_plain(work: Work) -> Outcome {
     match work {
-        Work::SelectOne(_) => absent("not there yet"),
+        Work::SelectOne(load) => run(Work::Channel(load)),
         _ => absent("it is there for select-1 alone"),
     }
 }

@@ -11,8 +11,8 @@ use crate::work::{Work, clocked};
 const SPAWNED: usize = 20_000;
 /// Parked at a time; containers often allow no more than a few thousand.
 const PARKED: usize = 2_000;
-/// Round trips, in place of several hundred thousand: two futex wakes each.
-const TRIPS: usize = 50_000;
+/// Round trips, in place of several hundred thousand: each takes two wakes by the kernel, 10 to 60 us.
+const TRIPS: usize = 20_000;
 /// At one lock, in place of a thousand fibers.
 const LOCKING: usize = 8;
 /// Why they have no part where the number of workers is what counts.

@@ -120,7 +120,7 @@ impl<T> Array<T> {
         loop {
             match self.try_pass_tail(&mut word) {
                 Turn::Moved => break,
-                Turn::Again => {}
+                Turn::Again => backoff.lose(),
                 Turn::Waits => {
                     match self.is_full_at(word) {
                         true => return Attempt::Waits,
@@ -180,7 +180,7 @@ impl<T> Array<T> {
         loop {
             match self.try_pass_head(&mut word) {
                 Turn::Moved => break,
-                Turn::Again => {}
+                Turn::Again => backoff.lose(),
                 Turn::Waits => {
                     match self.emptiness_at(word) {
                         Some(attempt) => return attempt,
@@ -282,13 +282,14 @@ impl<T> SendPort<T> for Array<T> {
     }
 
     unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+        let mut backoff = Backoff::new();
         loop {
             // SAFETY: the caller's promise.
             match unsafe { self.send(slot) } {
                 // SAFETY: as above.
                 Attempt::Waits => match unsafe { self.enlist_sender(waiter) } {
                     Enlisted::Yes => return Attempt::Waits,
-                    Enlisted::No => {}
+                    Enlisted::No => backoff.pause(),
                 },
                 other => return other,
             }
@@ -324,13 +325,14 @@ impl<T> ReceivePort<T> for Array<T> {
     }
 
     unsafe fn receive_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+        let mut backoff = Backoff::new();
         loop {
             // SAFETY: the caller's promise.
             match unsafe { self.receive(slot) } {
                 // SAFETY: as above.
                 Attempt::Waits => match unsafe { self.enlist_receiver(waiter) } {
                     Enlisted::Yes => return Attempt::Waits,
-                    Enlisted::No => {}
+                    Enlisted::No => backoff.pause(),
                 },
                 other => return other,
             }
@@ -410,5 +412,29 @@ impl<T> Drop for Array<T> {
     fn drop(&mut self) {
         self.tail.fetch_or(CLOSED, Ordering::Relaxed);
         self.discard();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::chan::models::{Item, receive_all, send_each, take_turns};
+
+    /// Two senders, one of which has to wait for room, and a receiver: all items come, each once.
+    #[test]
+    fn loom_array_delivers_every_item_once() {
+        take_turns(2, || Array::<Item>::new(1), |channel, turn| send_each(channel, turn), |channel| receive_all(channel, 2));
+    }
+
+    /// A send against a close: what was let in is received, what was not is given back.
+    #[test]
+    fn loom_array_closes_exactly() {
+        crate::chan::models::close_against_send(|| Array::<Item>::new(1));
+    }
+
+    /// A receiver gives up while an item is sent to two: the other gets it.
+    #[test]
+    fn loom_array_signal_is_not_lost_to_one_who_gives_up() {
+        crate::chan::models::give_up_against_send(|| Array::<Item>::new(1));
     }
 }

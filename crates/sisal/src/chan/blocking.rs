@@ -44,7 +44,7 @@ fn send_waiting<T, P: SendPort<T>>(
     let who = me();
     loop {
         let wait = Wait::new(who.clone());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         waiter.set_slot(slot.as_mut_ptr().cast());
         // SAFETY: the slot holds a value, until it is sent. Waiter and slot stay in this frame until the wait is over, and the
         // waiter is delisted if the channel did not end it.
@@ -108,7 +108,7 @@ fn receive_waiting<T, P: ReceivePort<T>>(
     let mut slot = MaybeUninit::<T>::uninit();
     loop {
         let wait = Wait::new(who.clone());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         waiter.set_slot(slot.as_mut_ptr().cast());
         // SAFETY: as in `send_waiting`.
         match unsafe { port.receive_or_enlist(slot.as_mut_ptr(), &waiter) } {
@@ -147,11 +147,11 @@ fn receive_waiting<T, P: ReceivePort<T>>(
 pub(super) fn try_send<T, P: SendPort<T>>(port: &P, value: T, place: Place) -> Result<(), (Attempt, T)> {
     let mut slot = MaybeUninit::new(value);
     // SAFETY: the slot holds a value, until it is sent.
-    match unsafe { port.try_send(slot.as_mut_ptr()) } {
-        Attempt::Done => {
-            pay_fuel(place);
-            Ok(())
-        }
+    let attempt = unsafe { port.try_send(slot.as_mut_ptr()) };
+    // Also in vain: whoever tries again and again has to let others have a turn.
+    pay_fuel(place);
+    match attempt {
+        Attempt::Done => Ok(()),
         // SAFETY: as above.
         other => Err((other, unsafe { slot.assume_init() })),
     }

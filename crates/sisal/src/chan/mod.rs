@@ -3,6 +3,8 @@
 //! - [`bounded`]: room for so many messages; none at all is a rendezvous, where sender and receiver meet. [`bounded_with`] says what
 //!   a full one does with one more. [`unbounded`]: room for any number.
 //! - [`after`], [`at`], [`tick`], [`never`]: receivers that time sends to, for [`select!`](crate::select!).
+//! - [`oneshot`]: for one message. [`broadcast`]: every message to every receiver. [`watch`]: one value, and news of its changes.
+//! - [`ordered`]: for work that is done by fibers, whose results come in the order it was sent. [`pool`]: things that are lent.
 //!
 //! Operations wait, with a `try_` form that does not and forms with a time limit. When the last handle of one side is gone, or by
 //! [`close`](Sender::close), a channel lets no more messages in; those in it are still received. Messages that were not sent are given
@@ -25,19 +27,36 @@
 pub(crate) mod arm;
 mod array;
 mod blocking;
+mod broadcast;
 mod clock;
 mod counted;
 mod error;
 mod list;
+#[cfg(all(test, loom))]
+mod models;
+mod observed;
+mod oneshot;
+#[cfg(not(loom))]
+mod ordered;
+mod pool;
 pub(crate) mod port;
 mod receiver;
 mod rendezvous;
 mod sender;
+mod watch;
 
+#[cfg(not(loom))]
+pub use self::ordered::{OrderedIter, OrderedReceiver, OrderedRecvError, OrderedSender, ordered};
 pub use self::{
+    broadcast::{
+        BroadcastReceiver, BroadcastRecvError, BroadcastRecvTimeoutError, BroadcastSender, BroadcastTryRecvError, broadcast,
+    },
     error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError},
+    oneshot::{OneReceiver, OneSender, oneshot},
+    pool::{Pool, PoolGuard, PoolTimeoutError, pool},
     receiver::{IntoIter, Iter, Receiver, TryIter},
     sender::Sender,
+    watch::{WatchReceiver, WatchSender, watch},
 };
 
 use self::{

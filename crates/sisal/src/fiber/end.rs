@@ -25,7 +25,7 @@
 //! one exchange each, and the later of the two frees.
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock bit")]
 
-use super::waiter::{ClaimToken, Waiter};
+use super::waiter::{ClaimToken, Identity, Waiter};
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering};
 use std::ptr::{self, NonNull};
 
@@ -55,7 +55,7 @@ pub(crate) enum Freeing {
     Theirs,
 }
 
-impl<P: Clone> EndWord<P> {
+impl<P: Identity> EndWord<P> {
     pub(crate) fn new() -> EndWord<P> {
         EndWord { word: AtomicUsize::new(0), waiters: std::marker::PhantomData }
     }
@@ -179,7 +179,7 @@ fn pointer<P>(word: usize) -> Option<NonNull<Waiter<P>>> {
 }
 
 /// Claims the waiters of a list that can be, and chains them, oldest first, by their `next` links.
-fn claim_all<P: Clone>(mut list: Option<NonNull<Waiter<P>>>) -> Option<NonNull<Waiter<P>>> {
+fn claim_all<P: Identity>(mut list: Option<NonNull<Waiter<P>>>) -> Option<NonNull<Waiter<P>>> {
     let mut chain = None;
     while let Some(waiter) = list {
         // SAFETY: records in the list are alive and the caller holds the lock.
@@ -242,6 +242,18 @@ mod loom_models {
     use loom::sync::atomic::AtomicUsize as Counter;
     use std::collections::HashSet;
     use std::sync::Mutex;
+
+    impl Identity for Arc<Counter> {
+        fn is_of_this_thread(&self) -> bool {
+            false
+        }
+    }
+
+    impl Identity for () {
+        fn is_of_this_thread(&self) -> bool {
+            false
+        }
+    }
 
     /// Two joiners, one of which may give up, against the end: nobody who waits is forgotten, nobody is woken twice, and
     /// the outcome is seen. Reached: done before the wait, woken by the end, gave up.

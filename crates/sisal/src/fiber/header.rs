@@ -17,6 +17,7 @@ use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::prim::reason::{Place, Reason};
+use crate::prim::thread_number::ThreadNumber;
 use crate::queue::link::{Link, Linked};
 use sisal_context::stack::{SizeClass, Stack};
 use sisal_context::switch::Suspended;
@@ -41,15 +42,15 @@ pub(crate) struct Header {
     pub(crate) wait: WaitNote,
 
     // Second line: running.
-    pub(crate) state: State,
     pub(crate) poke: PokeWord,
     /// The index of the worker it runs on, from its first run to its end.
     home: AtomicU32,
+    /// The number of that worker's thread.
+    thread: AtomicU32,
+    pub(crate) state: State,
     /// Which stacks it can run on.
     pub(crate) class: SizeClass,
-    /// Must start on the worker whose inbox or ready list holds it.
-    pub(crate) pinned: bool,
-    pub(crate) has_name: bool,
+    traits: Traits,
     /// Stands in its worker's list of homed fibers.
     pub(crate) is_homed: Cell<bool>,
     link: Link<Header>,
@@ -71,7 +72,16 @@ pub(crate) struct Header {
     pub(crate) next_homed: Cell<Option<FiberRef>>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Header, state) == 64 && std::mem::offset_of!(Header, locals) == 128);
+const _: () = assert!(std::mem::offset_of!(Header, poke) == 64 && std::mem::offset_of!(Header, locals) == 128);
+
+/// What is known of a fiber from its birth.
+#[derive(Copy, Clone)]
+struct Traits(u8);
+
+impl Traits {
+    const PINNED: u8 = 1;
+    const NAMED: u8 = 2;
+}
 
 /// What a fiber waits for. Written by the fiber, read by anyone who wants to know.
 pub(crate) struct WaitNote {
@@ -135,12 +145,12 @@ impl Header {
             stack: Cell::new(None),
             cancellable: Cell::new(None),
             wait: WaitNote::new(),
-            state,
             poke: PokeWord::new(),
             home: AtomicU32::new(u32::MAX),
+            thread: AtomicU32::new(0),
+            state,
             class: birth.class,
-            pinned: birth.pinned,
-            has_name: birth.name.is_some(),
+            traits: Traits(u8::from(birth.pinned) * Traits::PINNED | u8::from(birth.name.is_some()) * Traits::NAMED),
             is_homed: Cell::new(false),
             link: Link::new(),
             end: EndWord::new(),
@@ -154,6 +164,17 @@ impl Header {
             previous_homed: Cell::new(None),
             next_homed: Cell::new(None),
         }
+    }
+
+    /// Whether it must start on the worker whose inbox or ready list holds it.
+    #[inline]
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.traits.0 & Traits::PINNED != 0
+    }
+
+    #[inline]
+    pub(crate) fn has_name(&self) -> bool {
+        self.traits.0 & Traits::NAMED != 0
     }
 
     /// The wait that a cancellation may end. For the home worker, while the fiber is parked.
@@ -185,9 +206,17 @@ impl Header {
         self.home.load(Ordering::Relaxed) as usize
     }
 
+    /// The number of the thread it runs on.
     #[inline]
-    pub(crate) fn set_home(&self, worker: usize) {
+    pub(crate) fn thread(&self) -> ThreadNumber {
+        // ORDERING: as for `home`.
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set_home(&self, worker: usize, thread: ThreadNumber) {
         self.home.store(worker as u32, Ordering::Relaxed);
+        self.thread.store(thread, Ordering::Relaxed);
     }
 }
 

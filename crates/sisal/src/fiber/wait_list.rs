@@ -1,18 +1,20 @@
 //! Who waits for an object, in the order they came. Every object that can be waited for has such lists, under its lock.
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock of their object")]
 
-use super::waiter::{ClaimToken, Claimed, Waiter};
+use super::waiter::{ClaimToken, Claimed, Identity, Waiter};
 use crate::queue::chain::Chain;
 use std::ptr::NonNull;
 
 /// See the [module](self). The protocol is that of [`waiter`](super::waiter).
 pub(crate) struct WaitList<P>(Chain<Waiter<P>>);
 
-impl<P: Clone> WaitList<P> {
+impl<P> WaitList<P> {
     pub(crate) const fn new() -> WaitList<P> {
         WaitList(Chain::new())
     }
+}
 
+impl<P: Identity> WaitList<P> {
     /// Whether nobody stands here. Who does has perhaps been claimed by something else.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
@@ -84,7 +86,7 @@ pub(crate) struct ClaimedAll<P> {
     first: Option<NonNull<Waiter<P>>>,
 }
 
-impl<P: Clone> Iterator for ClaimedAll<P> {
+impl<P: Identity> Iterator for ClaimedAll<P> {
     type Item = ClaimToken<P>;
 
     fn next(&mut self) -> Option<ClaimToken<P>> {

@@ -23,6 +23,10 @@
 //! Why no wake is lost: a waiter is linked, under the lock, after it has seen that it must wait; whoever changes that takes the lock
 //! later and finds it. Why none comes twice: one claim is won, and only its winner unparks.
 //!
+//! # Claims without an exchange
+//! A wait for one object only ([`Waiter::solo`]) can be claimed by that object, under its lock, and by the waiter's own thread. If the
+//! object's lock is held *on* that thread, nobody else can: no exchange is needed. That is the rule between fibers of one worker.
+//!
 //! Between being linked and leaving its stack a waiter must not yield: it may stand in a queue already.
 #![allow(unsafe_code, reason = "the places of a wait point to it within one frame")]
 
@@ -68,7 +72,20 @@ impl Woken {
     }
 }
 
-/// One wait. `P` names who waits: it is cloned into the token of whoever wins the claim.
+/// Who waits: a name that is cloned into the token of whoever wins the claim.
+pub(crate) trait Identity: Clone {
+    /// Whether it is a fiber of the calling thread's worker. May be false when in doubt.
+    fn is_of_this_thread(&self) -> bool;
+}
+
+#[cfg(test)]
+impl Identity for u32 {
+    fn is_of_this_thread(&self) -> bool {
+        false
+    }
+}
+
+/// One wait. `P` names who waits.
 pub(crate) struct Wait<P> {
     claim: AtomicU32,
     who: P,
@@ -79,7 +96,7 @@ pub(crate) struct Wait<P> {
 #[derive(Debug)]
 pub(crate) struct ClaimToken<P>(pub(crate) P);
 
-impl<P: Clone> Wait<P> {
+impl<P: Identity> Wait<P> {
     #[inline]
     pub(crate) fn new(who: P) -> Wait<P> {
         Wait { claim: AtomicU32::new(WAITING), who }
@@ -102,6 +119,18 @@ impl<P: Clone> Wait<P> {
     #[must_use = "if somebody else has ended the wait, its unpark must be waited for"]
     pub(crate) fn claim_own(&self, how: Woken) -> bool {
         self.claim_in_place(how)
+    }
+
+    /// As [`claim_in_place`](Self::claim_in_place), if nobody else can claim it at the same time.
+    #[must_use = "a claimed waiter sleeps until it is unparked"]
+    #[inline]
+    fn claim_alone(&self, how: Woken) -> bool {
+        if self.claim.load(Ordering::Relaxed) != WAITING {
+            return false;
+        }
+        // ORDERING: Relaxed: the waiter is of this very thread.
+        self.claim.store(how.to_word(), Ordering::Relaxed);
+        true
     }
 
     /// Tries to end the wait; the winner takes the token from [`claimant`](Self::claimant) later.
@@ -135,6 +164,8 @@ impl<P: Clone> Wait<P> {
 pub(crate) struct Waiter<P> {
     wait: NonNull<Wait<P>>,
     number: u32,
+    /// Whether its wait is for this object alone.
+    solo: bool,
     /// Whether what the waiter wanted was done for it, by way of `slot`.
     handed: AtomicU8,
     /// Where the object takes a value from, or puts it, if it hands values over directly.
@@ -145,13 +176,20 @@ pub(crate) struct Waiter<P> {
 // SAFETY: the fields are atomics, but for the pointer to the wait, which is used as the protocol says.
 unsafe impl<P: Sync> Sync for Waiter<P> {}
 
-impl<P: Clone> Waiter<P> {
+impl<P: Identity> Waiter<P> {
+    /// The only place of `wait`, which must stay where it is for as long as the place is linked.
+    #[inline]
+    pub(crate) fn solo(wait: &Wait<P>) -> Waiter<P> {
+        Waiter { solo: true, ..Waiter::new(wait, 0) }
+    }
+
     /// The place numbered `number` of `wait`, which must stay where it is for as long as the place is linked.
     #[inline]
     pub(crate) fn new(wait: &Wait<P>, number: u32) -> Waiter<P> {
         Waiter {
             wait: NonNull::from(wait),
             number,
+            solo: false,
             handed: AtomicU8::new(0),
             slot: AtomicPtr::new(ptr::null_mut()),
             link: ChainLink::new(),
@@ -192,7 +230,9 @@ impl<P: Clone> Waiter<P> {
     #[inline]
     pub(crate) unsafe fn claim_in_place(&self) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { self.wait() }.claim_in_place(Woken::Object(self.number))
+        let wait = unsafe { self.wait() };
+        let how = Woken::Object(self.number);
+        if self.solo && wait.who.is_of_this_thread() { wait.claim_alone(how) } else { wait.claim_in_place(how) }
     }
 
     /// The token of a claim won by [`claim_in_place`](Self::claim_in_place), to be taken once.
@@ -233,7 +273,7 @@ impl<P> Chained for Waiter<P> {
 #[must_use = "a claimed waiter sleeps until it is unparked"]
 pub(crate) struct Claimed<P>(pub(super) NonNull<Waiter<P>>);
 
-impl<P: Clone> Claimed<P> {
+impl<P: Identity> Claimed<P> {
     /// # Safety
     /// The caller has won the claim of `waiter`, and unparks it by this alone.
     #[inline]
@@ -277,6 +317,12 @@ mod loom_models {
         handed: [AtomicUsize; 2],
         /// The waiter has left its wait: from now on its frame may be gone, and the whole fiber.
         left: AtomicUsize,
+    }
+
+    impl Identity for Arc<Fiber> {
+        fn is_of_this_thread(&self) -> bool {
+            false
+        }
     }
 
     /// A fiber waits; its object and its deadline race to end the wait. One wins, queues it once, and is heard; the fiber goes on

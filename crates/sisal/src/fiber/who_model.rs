@@ -1,5 +1,6 @@
 //! Who waits, in the models: they know threads only. Fibers differ in how they are woken, not in the protocols.
 
+use super::waiter::Identity;
 use crate::prim::parker::ThreadParker;
 use std::sync::Arc;
 
@@ -7,4 +8,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) enum Who {
     Thread(Arc<ThreadParker>),
+}
+
+impl Identity for Who {
+    fn is_of_this_thread(&self) -> bool {
+        false
+    }
 }

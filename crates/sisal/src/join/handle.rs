@@ -126,7 +126,7 @@ impl<T> JoinHandle<T> {
             return Ok(());
         }
         let wait = Wait::new(park::me());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         // SAFETY: the record stays in this frame until it was claimed and unparked, or delisted below.
         if !unsafe { end.enlist(&waiter) } {
             return Ok(());

@@ -13,6 +13,13 @@ pub(crate) use std::{
     thread::yield_now,
 };
 
+/// Reads a word that is spun on. A processor sees a change some time; a model may read the old value for ever, unless it is told to
+/// read the newest.
+#[inline(always)]
+pub(crate) fn newest(word: &AtomicU32, ordering: Ordering) -> u32 {
+    if cfg!(loom) { word.fetch_or(0, ordering) } else { word.load(ordering) }
+}
+
 /// A full fence whose thread has just done an atomic read-modify-write.
 ///
 /// On x86_64 that instruction was a full barrier already (every `lock`-prefixed one is), so only the compiler has
@@ -47,9 +54,21 @@ pub(crate) struct Backoff(u32);
 
 impl Backoff {
     const SPINS: u32 = 64;
+    const MOST_DOUBLINGS: u32 = 6;
 
     pub(crate) fn new() -> Backoff {
         Backoff(0)
+    }
+
+    /// After a lost race for a word: lets the winner have it for a while, longer each time. Both get more done if it does not
+    /// change hands with every operation (`chan-4-4`).
+    #[cold]
+    pub(crate) fn lose(&mut self) {
+        if cfg!(loom) || cfg!(miri) {
+            return yield_now();
+        }
+        (0..1 << self.0.min(Self::MOST_DOUBLINGS)).for_each(|_| spin_loop());
+        self.0 += 1;
     }
 
     #[cold]

@@ -2,6 +2,9 @@
 //! Knows no fiber.
 
 pub(crate) mod atomic;
+#[cfg_attr(loom, path = "barrier_model.rs")]
+pub(crate) mod barrier;
+pub(crate) mod biased_lock;
 pub(crate) mod cancel;
 pub(crate) mod cell;
 pub(crate) mod clock;
@@ -9,6 +12,9 @@ pub(crate) mod id;
 pub(crate) mod lock;
 pub(crate) mod parker;
 pub(crate) mod reason;
+#[cfg_attr(loom, path = "thread_number_model.rs")]
+pub(crate) mod thread_number;
+pub(crate) mod thread_parker;
 
 #[cfg(not(loom))]
 pub(crate) mod fork;

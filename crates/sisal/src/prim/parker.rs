@@ -1,103 +1,50 @@
-//! How a plain thread sleeps until it is unparked.
-//!
-//! One word of two bits. UNPARKED: the unpark has come. Every wait of a thread gets exactly one, so the thread waits for that one
-//! and takes it back. POKED: somebody wants the thread to look whether its wait is to end; that may come at any time, also when
-//! the wait is over, so it is only ever a hint. The parker is counted: whoever unparks or pokes may still be in the kernel when
-//! the thread goes on.
+//! The one door to how a plain thread sleeps until it is unparked: [`thread_parker`](super::thread_parker), or in the models loom's own
+//! way to block, which has fewer runs to try and tells of a lost wake at once. (The real one has a model of its own.)
 
-use super::atomic::{AtomicU32, Ordering};
-use super::futex;
-use std::time::Duration;
+#[cfg(not(loom))]
+pub(crate) use super::thread_parker::{Awake, ThreadParker};
 
-const UNPARKED: u32 = 1;
-const POKED: u32 = 2;
+#[cfg(loom)]
+pub(crate) use model::{Awake, ThreadParker};
 
-/// See the [module](self).
-#[derive(Debug)]
-pub(crate) struct ThreadParker {
-    word: AtomicU32,
-}
+#[cfg(loom)]
+mod model {
+    pub(crate) use super::super::thread_parker::Awake;
+    use loom::sync::{Condvar, Mutex};
+    use std::time::Duration;
 
-/// Why a thread woke up.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Awake {
-    Unparked,
-    Poked,
-    TimeUp,
-}
-
-impl ThreadParker {
-    pub(crate) fn new() -> ThreadParker {
-        ThreadParker { word: AtomicU32::new(0) }
+    #[derive(Debug)]
+    pub(crate) struct ThreadParker {
+        unparked_and_poked: Mutex<(bool, bool)>,
+        raised: Condvar,
     }
 
-    /// Sleeps until the unpark, a poke, or until `remaining` says that there is no time left.
-    pub(crate) fn park(&self, mut remaining: impl FnMut() -> Option<Duration>) -> Awake {
-        loop {
-            // ORDERING: Acquire pairs with the Release in `unpark` and `poke`.
-            let word = self.word.fetch_and(!POKED, Ordering::Acquire);
-            if word & UNPARKED != 0 {
-                // Nobody else takes it back, and no second unpark comes before the next wait.
-                self.word.fetch_and(!UNPARKED, Ordering::Relaxed);
-                return Awake::Unparked;
-            }
-            if word & POKED != 0 {
-                return Awake::Poked;
-            }
-            let left = remaining();
-            if left.is_some_and(|left| left.is_zero()) {
-                return Awake::TimeUp;
-            }
-            futex::wait(&self.word, 0, left);
+    impl ThreadParker {
+        pub(crate) fn new() -> ThreadParker {
+            ThreadParker { unparked_and_poked: Mutex::new((false, false)), raised: Condvar::new() }
         }
-    }
 
-    pub(crate) fn unpark(&self) {
-        self.raise(UNPARKED);
-    }
-
-    /// Lets the thread look whether its wait is to end.
-    pub(crate) fn poke(&self) {
-        self.raise(POKED);
-    }
-
-    fn raise(&self, bit: u32) {
-        // ORDERING: Release pairs with the Acquire in `park`.
-        self.word.fetch_or(bit, Ordering::Release);
-        futex::wake_one(&self.word);
-    }
-}
-
-#[cfg(all(test, loom))]
-mod loom_models {
-    use super::*;
-    use loom::sync::Arc;
-
-    /// Two waits in a row, each with its unpark, and a poke at any time: no unpark is lost, and what the unparker wrote is seen.
-    #[test]
-    fn loom_parker_loses_no_unpark() {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(3);
-        model.check(|| {
-            let shared = Arc::new((ThreadParker::new(), AtomicU32::new(0)));
-            let poker = {
-                let shared = shared.clone();
-                loom::thread::spawn(move || shared.0.poke())
-            };
-            for round in 1..=2 {
-                let other = {
-                    let shared = shared.clone();
-                    loom::thread::spawn(move || {
-                        shared.1.store(round, Ordering::Relaxed);
-                        shared.0.unpark();
-                    })
-                };
-                while shared.0.park(|| None) != Awake::Unparked {}
-                assert_eq!(shared.1.load(Ordering::Relaxed), round);
-                other.join().unwrap();
+        pub(crate) fn park(&self, _remaining: impl FnMut() -> Option<Duration>) -> Awake {
+            let mut word = self.unparked_and_poked.lock().unwrap();
+            loop {
+                if std::mem::take(&mut word.0) {
+                    return Awake::Unparked;
+                }
+                if std::mem::take(&mut word.1) {
+                    return Awake::Poked;
+                }
+                word = self.raised.wait(word).unwrap();
             }
-            poker.join().unwrap();
-        });
+        }
+
+        pub(crate) fn unpark(&self) {
+            self.unparked_and_poked.lock().unwrap().0 = true;
+            self.raised.notify_one();
+        }
+
+        pub(crate) fn poke(&self) {
+            self.unparked_and_poked.lock().unwrap().1 = true;
+            self.raised.notify_one();
+        }
     }
 }

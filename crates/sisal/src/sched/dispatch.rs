@@ -125,7 +125,7 @@ impl Worker {
     /// Calls a fresh fiber on the stack we stand on.
     #[inline]
     fn call(&self, fiber: FiberRef) {
-        fiber.set_home(self.index);
+        fiber.set_home(self.index, self.thread);
         fiber.state.start();
         self.set_current(Some(fiber));
         // SAFETY: a fresh fiber comes out of the queues once, and is called by the worker that got it. If its closure is not
@@ -203,7 +203,7 @@ impl Worker {
 
     /// Runs `f` as `fiber`, which is made for it and lives on the thread's own stack, and frees the fiber.
     pub(super) fn run_as<R>(&self, fiber: FiberRef, f: impl FnOnce() -> R) -> R {
-        fiber.set_home(self.index);
+        fiber.set_home(self.index, self.thread);
         self.set_current(Some(fiber));
         let result = f();
         drop_locals(fiber);

@@ -72,7 +72,7 @@ impl Worker {
 
     /// The system has no memory for a stack of a fresh fiber's size class: it goes to the end of its queue, after a moment.
     pub(super) fn postpone_for_stack(&self, fiber: FiberRef) {
-        if fiber.pinned {
+        if fiber.is_pinned() {
             // SAFETY: out of a queue just now.
             unsafe { self.pinned.push(fiber.as_ptr()) };
         } else {

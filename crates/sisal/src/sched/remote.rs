@@ -144,7 +144,7 @@ impl Shown {
         self.running.is_homed.store(fiber.is_homed.get().into(), Ordering::Relaxed);
         self.running.id.store(fiber.id.get(), Ordering::Relaxed);
         self.running.spawned_at.store(ptr::from_ref(fiber.spawned_at).cast_mut(), Ordering::Relaxed);
-        let named = fiber.has_name.then(|| fiber.as_ptr());
+        let named = fiber.has_name().then(|| fiber.as_ptr());
         // ORDERING: Release pairs with the Acquire in `running`: the name can be read.
         self.running.named.store(as_ptr(named), Ordering::Release);
     }
@@ -160,7 +160,7 @@ impl Shown {
     /// `fiber`, which runs, is about to end: nobody may read its name from here any more.
     #[inline]
     pub(crate) fn retract(&self, fiber: FiberRef) {
-        if fiber.has_name {
+        if fiber.has_name() {
             let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
             self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
         }

@@ -13,6 +13,7 @@ use crate::fiber::header::{FiberRef, Header};
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
+use crate::prim::thread_number::{self, ThreadNumber};
 use crate::queue::list::List;
 use crate::queue::ring::Oldest;
 use crate::queue::timers::Timers;
@@ -26,6 +27,8 @@ use std::sync::Arc;
 pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
     pub(super) index: usize,
+    /// The number of its thread.
+    pub(super) thread: ThreadNumber,
     /// INVARIANT: this worker's own in `shared`.
     remote: NonNull<Remote>,
     /// Fibers that can go on, in their order.
@@ -105,6 +108,7 @@ impl Worker {
     pub(super) fn new(shared: Arc<Shared>, index: usize, first_stack: Option<Stack>) -> Worker {
         Worker {
             index,
+            thread: thread_number::current(),
             remote: NonNull::from(&shared.remotes[index]),
             ready: List::new(),
             run_next: Cell::new(None),

@@ -157,7 +157,7 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
     let wait = Wait::new(me());
     loop {
         wait.renew();
-        let waiters = [Waiter::new(&wait, 0)];
+        let waiters = [Waiter::solo(&wait)];
         // SAFETY: the record stays until its wait is over, and is delisted if the channel did not end it.
         match unsafe { arm.attempt_or_enlist(&waiters[0]) } {
             Attempt::Waits => {}

@@ -120,7 +120,7 @@ fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKin
         return Err(SpawnErrorKind::LimitReached { max_fibers: limit.most() });
     }
     let wait = Wait::new(park::me());
-    let waiter = Waiter::new(&wait, 0);
+    let waiter = Waiter::solo(&wait);
     // SAFETY: the wait below has no deadline and is not cancellable, so only the limit ends it, which unlinks the record.
     if unsafe { limit.enter_or_enlist(&waiter) } == Admission::MustWait {
         let object = ptr::from_ref(limit).addr();

@@ -6,8 +6,8 @@ mod condvar;
 mod event;
 mod line;
 mod mutex;
-#[cfg_attr(loom, path = "patience_model.rs")]
-mod patience;
+#[cfg_attr(loom, path = "fairness_model.rs")]
+mod fairness;
 mod raw_mutex;
 mod semaphore;
 

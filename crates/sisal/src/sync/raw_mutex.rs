@@ -21,7 +21,7 @@
 //!
 //! *Unlock*: clear LOCKED, in one exchange, if nobody waits or one is awake. Otherwise keep it, and under the lock of the line
 //! claim the first who waits.
-//! - If that has waited for more than a millisecond, it is given the lock: LOCKED is never cleared.
+//! - If that has waited for more than a millisecond it is [given](super::fairness) the lock: LOCKED is never cleared.
 //! - Else LOCKED becomes AWAKE, and it is woken to try.
 //! - If there is none (they gave up), LOCKED and WAITING are cleared.
 //!
@@ -37,8 +37,8 @@
 //! While it holds the lock and has seen WAITING without AWAKE, the word is the unlocker's: others only set LOCKED, which is set.
 #![allow(unsafe_code, reason = "requests are reached by pointer, under the lock of the line")]
 
+use super::fairness::Fairness;
 use super::line::{Granted, Line, Request};
-use super::patience::Patience;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering, spin_loop};
@@ -66,6 +66,7 @@ struct Lines {
     /// Those who were woken and found the lock taken again: they go first.
     returned: Line<Turn>,
     waiting: Line<Turn>,
+    fairness: Fairness,
 }
 
 impl Lines {
@@ -90,7 +91,8 @@ impl Lines {
 
 /// What one who waits has to say, and is told.
 struct Turn {
-    patience: Patience,
+    /// When it first came.
+    came: Moment,
     /// 1 if it was given the lock. Written before the unpark, read after it.
     given: AtomicU8,
 }
@@ -98,7 +100,7 @@ struct Turn {
 impl RawMutex {
     const_fn! {
         pub(super) fn new() -> RawMutex {
-            let lines = Lines { returned: Line::new(), waiting: Line::new() };
+            let lines = Lines { returned: Line::new(), waiting: Line::new(), fairness: Fairness::new() };
             RawMutex { word: AtomicU32::new(0), lines: Lock::new(lines) }
         }
     }
@@ -130,11 +132,10 @@ impl RawMutex {
     pub(super) unsafe fn unlock(&self) {
         let word = self.word.load(Ordering::Relaxed);
         debug_assert!(word & LOCKED != 0, "INVARIANT: only a lock that is held is given back");
-        // ORDERING: Release pairs with the Acquire of whoever takes the lock next.
-        if word & (WAITING | AWAKE) == WAITING
-            || self.word.compare_exchange(word, word & !LOCKED, Ordering::Release, Ordering::Relaxed).is_err()
-        {
-            self.unlock_contended();
+        if word & (WAITING | AWAKE) == WAITING {
+            self.pass_on();
+        } else if let Err(now) = self.exchange(word, word & !LOCKED) {
+            self.unlock_contended(now);
         }
     }
 
@@ -143,13 +144,13 @@ impl RawMutex {
         if self.spin(WAITING, 0) {
             return true;
         }
-        let patience = Patience::begin();
+        let came = Moment::now();
         let object = ptr::from_ref(self).addr();
         let waiting = Waiting { reason: Reason::Lock, object, place, deadline, cancellable: false };
         let mut awake = 0;
         loop {
             let wait = Wait::new(park::me());
-            let request = Request::new(&wait, Turn { patience, given: AtomicU8::new(0) });
+            let request = Request::new(&wait, Turn { came, given: AtomicU8::new(0) });
             // SAFETY: the request is claimed and unparked, or taken off, before this turn of the loop is over.
             if unsafe { self.lock_or_enlist(&request, awake) } {
                 return true;
@@ -176,7 +177,7 @@ impl RawMutex {
             if word & unless != 0 {
                 return false;
             }
-            if self.take(word, clear) {
+            if word & LOCKED == 0 && self.exchange(word, (word | LOCKED) & !clear).is_ok() {
                 return true;
             }
             (0..1 << look).for_each(|_| spin_loop());
@@ -184,11 +185,11 @@ impl RawMutex {
         false
     }
 
-    /// Takes the lock, if the word still is `word` and that says it is free.
-    fn take(&self, word: u32, clear: u32) -> bool {
-        let locked = (word | LOCKED) & !clear;
-        // ORDERING: Acquire, as in `try_lock`.
-        word & LOCKED == 0 && self.word.compare_exchange(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    #[inline]
+    fn exchange(&self, from: u32, to: u32) -> Result<u32, u32> {
+        // ORDERING: Acquire, if that takes the lock, pairs with the Release of the unlock; Release, if it gives it back, with the
+        // Acquire of whoever takes it next.
+        self.word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
     }
 
     /// Takes the lock, or joins the line: at its end, or as one who was `awake` in front of it. True if it was the lock.
@@ -197,18 +198,13 @@ impl RawMutex {
     /// The request stays where it is until it was claimed by this lock and unparked, or [taken off](Self::delist).
     unsafe fn lock_or_enlist(&self, request: &Request<Turn>, awake: u32) -> bool {
         let mut lines = self.lines.lock();
+        let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let word = self.word.load(Ordering::Relaxed);
-            debug_assert!(word & awake == awake, "INVARIANT: whoever is awake clears the bit itself");
-            if self.take(word, awake) {
-                return true;
-            }
-            let waiting = (word | WAITING) & !awake;
-            // Relaxed: the holder comes to the line by its lock.
-            if word & LOCKED != 0
-                && self.word.compare_exchange(word, waiting, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-            {
-                break;
+            let bit = if word & LOCKED == 0 { LOCKED } else { WAITING };
+            match self.exchange(word, (word | bit) & !awake) {
+                Ok(_) if bit == LOCKED => return true,
+                Ok(_) => break,
+                Err(now) => word = now,
             }
         }
         // SAFETY: the caller's promise; both lines are under one lock.
@@ -227,20 +223,18 @@ impl RawMutex {
     }
 
     #[cold]
-    fn unlock_contended(&self) {
-        loop {
-            let word = self.word.load(Ordering::Relaxed);
-            if word & (WAITING | AWAKE) == WAITING {
-                return self.pass_on();
-            }
-            // ORDERING: Release, as in `unlock`.
-            if self.word.compare_exchange(word, word & !LOCKED, Ordering::Release, Ordering::Relaxed).is_ok() {
-                return;
+    fn unlock_contended(&self, mut word: u32) {
+        while word & (WAITING | AWAKE) != WAITING {
+            match self.exchange(word, word & !LOCKED) {
+                Ok(_) => return,
+                Err(now) => word = now,
             }
         }
+        self.pass_on();
     }
 
     /// Gives the lock to the first who waits, or gives it back and wakes that one to try.
+    #[cold]
     fn pass_on(&self) {
         let mut lines = self.lines.lock();
         let first = lines.claim_first();
@@ -248,7 +242,7 @@ impl RawMutex {
         // The word is ours (see the end of the module's text), so stores will do.
         match &first {
             // Relaxed: it sees what we did by its unpark.
-            Some(first) if first.data().patience.is_over() => {
+            Some(first) if lines.fairness.is_due(first.data().came) => {
                 first.data().given.store(1, Ordering::Relaxed);
                 self.word.store(LOCKED | waiting, Ordering::Relaxed);
             }
@@ -260,5 +254,75 @@ impl RawMutex {
         if let Some(first) = first {
             first.unpark();
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::super::fairness;
+    use super::*;
+    use crate::prim::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use std::collections::HashSet;
+    use std::panic::Location;
+    use std::sync::Mutex;
+
+    /// A lock, what it guards, and the order in which it was had.
+    struct Guarded {
+        raw: RawMutex,
+        order: UnsafeCell<Vec<usize>>,
+    }
+
+    // SAFETY: the cell is touched under the lock, which the model checks.
+    unsafe impl Sync for Guarded {}
+    // SAFETY: as above.
+    unsafe impl Send for Guarded {}
+
+    impl Guarded {
+        fn new() -> Arc<Guarded> {
+            Arc::new(Guarded { raw: RawMutex::new(), order: UnsafeCell::new(Vec::new()) })
+        }
+
+        fn enter(&self, number: usize) {
+            self.raw.lock(Location::caller());
+            // SAFETY: under the lock.
+            self.order.with_mut(|order| unsafe { (*order).push(number) });
+            // SAFETY: locked above.
+            unsafe { self.raw.unlock() };
+        }
+    }
+
+    /// Three threads. Nobody sleeps for ever, they are never inside together, and in the end the word is clear.
+    fn check(due: bool) {
+        let seen: &'static Mutex<HashSet<Vec<usize>>> = Box::leak(Box::default());
+        fairness::set_due(due);
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let guarded = Guarded::new();
+            let others: Vec<_> = (1..3)
+                .map(|number| {
+                    let guarded = guarded.clone();
+                    loom::thread::spawn(move || guarded.enter(number))
+                })
+                .collect();
+            guarded.enter(0);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(guarded.raw.word.load(Ordering::Relaxed), 0);
+            assert!(guarded.raw.lines.lock().is_empty());
+            // SAFETY: all are done.
+            seen.lock().unwrap().insert(guarded.order.with(|order| unsafe { (*order).clone() }));
+        });
+        assert_eq!(seen.lock().unwrap().len(), 6, "in every order");
+    }
+
+    #[test]
+    fn loom_mutex_woken_to_try_loses_no_wake() {
+        check(false);
+    }
+
+    #[test]
+    fn loom_mutex_given_on_loses_no_wake() {
+        check(true);
     }
 }

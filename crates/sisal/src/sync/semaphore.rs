@@ -149,7 +149,8 @@ impl Semaphore {
     /// # drop(permit);
     /// ```
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
-        self.permits.lock().take(1).then_some(SemaphorePermit { semaphore: self, many: 1 })
+        let taken = self.permits.lock().take(1);
+        taken.then(|| SemaphorePermit { semaphore: self, many: 1 })
     }
 
     /// As [`acquire`](Self::acquire), but waits for at most `timeout`.

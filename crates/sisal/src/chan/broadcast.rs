@@ -1,0 +1,419 @@
+//! A channel whose every receiver gets every message.
+//!
+//! # Protocol
+//! The [observed](super::observed) state is the ring of the last messages, each in an `Arc`, the number of messages ever sent, and how
+//! many handles there are. The oldest message in the ring has the position *sent* minus the ring's length; each receiver knows the
+//! position of its next one.
+//! - *Send*: if nobody is there to receive, or it was closed, give the message back. If the ring is full, the oldest goes; the new one
+//!   comes in, and everybody who waits looks.
+//! - *Receive*: if the next position is older than the ring, go to the oldest and say how many were missed. Else share
+//!   the message, and go on; the copy is made when the lock is free. If there is none and the channel is closed, say so; else wait.
+//! - *Close*: by hand, or when the last sender goes. What is in the ring can still be received.
+//! - *The last receiver goes*: the ring is emptied, one message at a time, unless somebody subscribes: nobody can come to them.
+//!
+//! Messages are made, copied and dropped with the lock free; a position is passed before its copy is made, so if that
+//! panics, the message counts as received.
+
+use super::error::SendError;
+use super::observed::{Ended, Observed};
+use crate::park::pay_fuel;
+use crate::prim::cancel::Cancelled;
+use crate::prim::clock::Moment;
+use crate::prim::reason::Place;
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+struct State<T> {
+    /// The last messages, at most `capacity` of them.
+    ring: VecDeque<Arc<T>>,
+    capacity: usize,
+    /// How many were ever sent.
+    sent: u64,
+    senders: usize,
+    receivers: usize,
+    closed: bool,
+}
+
+/// What there is for a receiver.
+enum Next<T> {
+    Message(Arc<T>),
+    Lagged(u64),
+    Closed,
+}
+
+impl<T> State<T> {
+    /// Lets a message in, and the oldest out if there is no room; or says that nobody would receive it.
+    fn send(&mut self, message: Arc<T>) -> Result<(usize, Option<Arc<T>>), Arc<T>> {
+        if self.closed || self.receivers == 0 {
+            return Err(message);
+        }
+        let oldest = if self.ring.len() == self.capacity { self.ring.pop_front() } else { None };
+        self.ring.push_back(message);
+        self.sent += 1;
+        Ok((self.receivers, oldest))
+    }
+
+    /// What there is at `position`, which moves past it.
+    fn next(&self, position: &mut u64) -> Option<Next<T>> {
+        let oldest = self.sent - self.ring.len() as u64;
+        let missed = oldest.saturating_sub(*position);
+        if missed > 0 {
+            *position = oldest;
+            return Some(Next::Lagged(missed));
+        }
+        match self.ring.get((*position - oldest) as usize) {
+            Some(message) => {
+                *position += 1;
+                Some(Next::Message(Arc::clone(message)))
+            }
+            None => self.closed.then_some(Next::Closed),
+        }
+    }
+
+    /// Takes a message that nobody can receive any more.
+    fn take_unwanted(&mut self) -> Option<Arc<T>> {
+        if self.receivers == 0 { self.ring.pop_front() } else { None }
+    }
+}
+
+/// A channel whose every receiver gets every message that was sent since it subscribed. It keeps the last `capacity` ones: a receiver
+/// that is slower misses some, and is told how many. A send never waits.
+///
+/// # Panics
+/// If the capacity is zero.
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::broadcast(8);
+///     let listeners: Vec<_> = (0..3)
+///         .map(|_| {
+///             let mut receiver = receiver.clone();
+///             sisal::spawn(move || receiver.recv())
+///         })
+///         .collect();
+///     sender.send("to all").unwrap();
+///     listeners.into_iter().for_each(|listener| assert_eq!(listener.join().unwrap(), Ok("to all")));
+/// });
+/// ```
+pub fn broadcast<T: Clone>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T>) {
+    assert!(capacity > 0, "sisal: a broadcast channel needs room for at least one message");
+    // With all its room from the start: it must not grow under the lock.
+    let ring = VecDeque::with_capacity(capacity);
+    let state = State { ring, capacity, sent: 0, senders: 1, receivers: 1, closed: false };
+    let shared = Arc::new(Observed::new(state));
+    (BroadcastSender { shared: Arc::clone(&shared) }, BroadcastReceiver { shared, position: 0 })
+}
+
+/// Sends to all receivers of a [`broadcast`] channel. Clones send into the same one; when the last is gone, it is closed.
+///
+/// ```
+/// let (sender, mut early) = sisal::chan::broadcast(8);
+/// sender.send(1).unwrap();
+/// let mut late = sender.subscribe();
+/// assert_eq!(sender.send(2), Ok(2));
+/// assert_eq!((early.recv(), early.recv()), (Ok(1), Ok(2)));
+/// assert_eq!(late.recv(), Ok(2));
+/// ```
+pub struct BroadcastSender<T> {
+    shared: Arc<Observed<State<T>>>,
+}
+
+// A panic leaves the channel as it was.
+impl<T> UnwindSafe for BroadcastSender<T> {}
+impl<T> RefUnwindSafe for BroadcastSender<T> {}
+
+impl<T> BroadcastSender<T> {
+    /// Sends a message to all receivers there are, and returns their number. Never waits: if there is no room, the oldest message goes.
+    ///
+    /// # Errors
+    /// The message, if there is no receiver, or the channel was closed.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::broadcast(8);
+    /// assert_eq!(sender.send(7), Ok(1));
+    /// drop(receiver);
+    /// assert_eq!(sender.send(7).unwrap_err().into_inner(), 7);
+    /// ```
+    #[track_caller]
+    pub fn send(&self, message: T) -> Result<usize, SendError<T>> {
+        let place = Location::caller();
+        let message = Arc::new(message);
+        match self.shared.change(|state| state.send(message)) {
+            Ok((receivers, oldest)) => {
+                drop(oldest);
+                pay_fuel(place);
+                Ok(receivers)
+            }
+            Err(message) => match Arc::into_inner(message) {
+                Some(message) => Err(SendError::Closed(message)),
+                None => unreachable!("INVARIANT: nobody has shared it"),
+            },
+        }
+    }
+
+    /// A new receiver, of what will be sent from now on.
+    pub fn subscribe(&self) -> BroadcastReceiver<T> {
+        let position = self.shared.quietly(|state| {
+            state.receivers += 1;
+            state.sent
+        });
+        BroadcastReceiver { shared: Arc::clone(&self.shared), position }
+    }
+
+    /// How many receivers there are.
+    pub fn receiver_count(&self) -> usize {
+        self.shared.quietly(|state| state.receivers)
+    }
+
+    /// Closes the channel: no more messages are let in, those in it can still be received. True if this call did it.
+    ///
+    /// ```
+    /// use sisal::chan::BroadcastRecvError;
+    /// let (sender, mut receiver) = sisal::chan::broadcast(8);
+    /// sender.send(7).unwrap();
+    /// assert!(sender.close());
+    /// assert!(sender.send(8).is_err());
+    /// assert_eq!(receiver.recv(), Ok(7));
+    /// assert_eq!(receiver.recv(), Err(BroadcastRecvError::Closed));
+    /// ```
+    pub fn close(&self) -> bool {
+        self.shared.change(|state| !std::mem::replace(&mut state.closed, true))
+    }
+}
+
+impl<T> Clone for BroadcastSender<T> {
+    fn clone(&self) -> BroadcastSender<T> {
+        self.shared.quietly(|state| state.senders += 1);
+        BroadcastSender { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> Drop for BroadcastSender<T> {
+    fn drop(&mut self) {
+        let was_last = self.shared.quietly(|state| {
+            state.senders -= 1;
+            state.senders == 0
+        });
+        if was_last {
+            self.close();
+        }
+    }
+}
+
+impl<T> fmt::Debug for BroadcastSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastSender").field("receivers", &self.receiver_count()).finish_non_exhaustive()
+    }
+}
+
+/// Receives what is sent to a [`broadcast`] channel. A clone goes on from the same message.
+///
+/// ```
+/// use sisal::chan::BroadcastRecvError;
+/// let (sender, mut receiver) = sisal::chan::broadcast(2);
+/// (1..=5).for_each(|number| drop(sender.send(number)));
+/// assert_eq!(receiver.recv(), Err(BroadcastRecvError::Lagged(3)));
+/// assert_eq!((receiver.recv(), receiver.recv()), (Ok(4), Ok(5)));
+/// ```
+pub struct BroadcastReceiver<T> {
+    shared: Arc<Observed<State<T>>>,
+    /// Of its next message.
+    position: u64,
+}
+
+// A panic leaves the channel as it was.
+impl<T> UnwindSafe for BroadcastReceiver<T> {}
+impl<T> RefUnwindSafe for BroadcastReceiver<T> {}
+
+impl<T: Clone> BroadcastReceiver<T> {
+    /// Receives the next message: waits until there is one.
+    ///
+    /// # Errors
+    /// See [`BroadcastRecvError`].
+    ///
+    /// ```
+    /// let (sender, mut receiver) = sisal::chan::broadcast(8);
+    /// std::thread::spawn(move || sender.send("from a thread"));
+    /// assert_eq!(receiver.recv(), Ok("from a thread"));
+    /// ```
+    #[track_caller]
+    pub fn recv(&mut self) -> Result<T, BroadcastRecvError> {
+        self.recv_at(|| None, Location::caller()).map_err(|error| match error {
+            BroadcastRecvTimeoutError::Lagged(missed) => BroadcastRecvError::Lagged(missed),
+            BroadcastRecvTimeoutError::Closed => BroadcastRecvError::Closed,
+            BroadcastRecvTimeoutError::Cancelled(cancelled) => BroadcastRecvError::Cancelled(cancelled),
+            BroadcastRecvTimeoutError::TimedOut => unreachable!("INVARIANT: no deadline was given"),
+        })
+    }
+
+    /// Receives the next message if it is there.
+    ///
+    /// # Errors
+    /// See [`BroadcastTryRecvError`].
+    #[track_caller]
+    pub fn try_recv(&mut self) -> Result<T, BroadcastTryRecvError> {
+        let place = Location::caller();
+        let next = self.shared.quietly(|state| state.next(&mut self.position));
+        // Also in vain: whoever tries again and again has to let others have a turn.
+        pay_fuel(place);
+        match next {
+            Some(Next::Message(message)) => Ok(Arc::unwrap_or_clone(message)),
+            Some(Next::Lagged(missed)) => Err(BroadcastTryRecvError::Lagged(missed)),
+            Some(Next::Closed) => Err(BroadcastTryRecvError::Closed),
+            None => Err(BroadcastTryRecvError::Empty),
+        }
+    }
+
+    /// As [`recv`](Self::recv), for at most so long.
+    ///
+    /// # Errors
+    /// See [`BroadcastRecvTimeoutError`].
+    #[track_caller]
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, BroadcastRecvTimeoutError> {
+        self.recv_at(|| Some(Moment::now().after(timeout)), Location::caller())
+    }
+
+    /// As [`recv`](Self::recv), until this time at most.
+    ///
+    /// # Errors
+    /// See [`BroadcastRecvTimeoutError`].
+    #[track_caller]
+    pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, BroadcastRecvTimeoutError> {
+        self.recv_at(|| Some(Moment::of(deadline)), Location::caller())
+    }
+
+    fn recv_at(
+        &mut self,
+        deadline: impl FnOnce() -> Option<Moment>,
+        place: Place,
+    ) -> Result<T, BroadcastRecvTimeoutError> {
+        match self.shared.wait(|state| state.next(&mut self.position), deadline, place) {
+            Ok(Next::Message(message)) => Ok(Arc::unwrap_or_clone(message)),
+            Ok(Next::Lagged(missed)) => Err(BroadcastRecvTimeoutError::Lagged(missed)),
+            Ok(Next::Closed) => Err(BroadcastRecvTimeoutError::Closed),
+            Err(Ended::TimedOut) => Err(BroadcastRecvTimeoutError::TimedOut),
+            Err(Ended::Cancelled(cancelled)) => Err(BroadcastRecvTimeoutError::Cancelled(cancelled)),
+        }
+    }
+}
+
+impl<T> Clone for BroadcastReceiver<T> {
+    fn clone(&self) -> BroadcastReceiver<T> {
+        self.shared.quietly(|state| state.receivers += 1);
+        BroadcastReceiver { shared: Arc::clone(&self.shared), position: self.position }
+    }
+}
+
+impl<T> Drop for BroadcastReceiver<T> {
+    fn drop(&mut self) {
+        self.shared.quietly(|state| state.receivers -= 1);
+        while let Some(unwanted) = self.shared.quietly(State::take_unwanted) {
+            drop(unwanted);
+        }
+    }
+}
+
+impl<T> fmt::Debug for BroadcastReceiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastReceiver").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
+/// No message was received from a [`broadcast`] channel.
+///
+/// ```
+/// assert_eq!(sisal::chan::BroadcastRecvError::Lagged(3).to_string(), "too slow: 3 messages were missed");
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BroadcastRecvError {
+    /// The receiver was too slow, and has missed so many messages. It goes on with the oldest that is left.
+    Lagged(u64),
+    /// The channel is closed, or nobody is left to send, and all messages have been received.
+    Closed,
+    /// Something from outside ended the wait.
+    Cancelled(Cancelled),
+}
+
+/// No message was received from a [`broadcast`] channel at once.
+///
+/// ```
+/// use sisal::chan::{BroadcastTryRecvError, broadcast};
+/// let (_sender, mut receiver) = broadcast::<u32>(1);
+/// assert_eq!(receiver.try_recv(), Err(BroadcastTryRecvError::Empty));
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BroadcastTryRecvError {
+    /// There is none now.
+    Empty,
+    /// The receiver was too slow, and has missed so many messages. It goes on with the oldest that is left.
+    Lagged(u64),
+    /// The channel is closed, or nobody is left to send, and all messages have been received.
+    Closed,
+}
+
+/// No message was received from a [`broadcast`] channel in time.
+///
+/// ```
+/// use sisal::chan::{BroadcastRecvTimeoutError, broadcast};
+/// use std::time::Duration;
+/// let (_sender, mut receiver) = broadcast::<u32>(1);
+/// assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(BroadcastRecvTimeoutError::TimedOut));
+/// ```
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BroadcastRecvTimeoutError {
+    /// The time is up.
+    TimedOut,
+    /// The receiver was too slow, and has missed so many messages. It goes on with the oldest that is left.
+    Lagged(u64),
+    /// The channel is closed, or nobody is left to send, and all messages have been received.
+    Closed,
+    /// Something from outside ended the wait.
+    Cancelled(Cancelled),
+}
+
+impl fmt::Display for BroadcastRecvTimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BroadcastRecvTimeoutError::TimedOut => f.write_str("can't receive in time: the channel is empty"),
+            BroadcastRecvTimeoutError::Lagged(missed) => write!(f, "too slow: {missed} messages were missed"),
+            BroadcastRecvTimeoutError::Closed => f.write_str("can't receive: the channel is closed and empty"),
+            BroadcastRecvTimeoutError::Cancelled(cancelled) => write!(f, "can't receive: {cancelled}"),
+        }
+    }
+}
+
+impl fmt::Display for BroadcastRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        BroadcastRecvTimeoutError::from(*self).fmt(f)
+    }
+}
+
+impl fmt::Display for BroadcastTryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BroadcastTryRecvError::Empty => f.write_str("can't receive at once: the channel is empty"),
+            BroadcastTryRecvError::Lagged(missed) => BroadcastRecvTimeoutError::Lagged(*missed).fmt(f),
+            BroadcastTryRecvError::Closed => BroadcastRecvTimeoutError::Closed.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BroadcastRecvError {}
+impl std::error::Error for BroadcastTryRecvError {}
+impl std::error::Error for BroadcastRecvTimeoutError {}
+
+impl From<BroadcastRecvError> for BroadcastRecvTimeoutError {
+    fn from(error: BroadcastRecvError) -> BroadcastRecvTimeoutError {
+        match error {
+            BroadcastRecvError::Lagged(missed) => BroadcastRecvTimeoutError::Lagged(missed),
+            BroadcastRecvError::Closed => BroadcastRecvTimeoutError::Closed,
+            BroadcastRecvError::Cancelled(cancelled) => BroadcastRecvTimeoutError::Cancelled(cancelled),
+        }
+    }
+}

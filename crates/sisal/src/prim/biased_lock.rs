@@ -1,0 +1,213 @@
+//! A lock for a few instructions at a time.
+//!
+//! It spins, and from a while on lets the kernel run others, in case its holder has been preempted. Nothing that waits, calls
+//! user code or allocates much is done under it.
+//!
+//! # Bias
+//! Most channels and locks are used by fibers of one worker, for a while or for ever, and then even an uncontended read-modify-write
+//! is most of what the lock costs. So a lock that one thread has taken [`BIAS_AFTER`] times in a row becomes that thread's own: it takes it
+//! by a store and a load. The first other thread to come takes the bias away for good, which costs one [`heavy`](barrier::heavy) barrier.
+//!
+//! - `held`: 1 while somebody has it who does not own it.
+//! - `owner`: the thread it is biased to, or UNBIASED at first, or REVOKED at last. Written by whoever has `held`.
+//! - `busy`: 1 while its owner has it.
+//!
+//! *Owner*: set `busy`; light barrier; if it still is the owner, it has the lock, and gives it back by clearing `busy`. If not, clear
+//! `busy` and come like everybody else.
+//! *Everybody else*: exchange 1 into `held`. If there is an owner: write REVOKED; heavy barrier; wait until `busy` is clear. Now the lock is
+//! had; clearing `held` gives it back.
+//!
+//! Why only one has it: `held` keeps all but the owner apart. The owner writes `busy` and then reads `owner`, who revokes writes `owner`
+//! and then reads `busy`, with barriers between that make at least one see the other's write: the owner sees that it has lost the
+//! bias and leaves, or who revokes sees that it is busy and waits.
+#![allow(unsafe_code, reason = "a lock hands out access to what it guards")]
+
+use super::atomic::{AtomicU32, Backoff, Ordering, newest};
+use super::thread_number::{self, ThreadNumber};
+use super::{barrier, const_fn};
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+/// How often in a row a thread takes a lock before the lock is biased to it. Taking the bias away costs about a hundred uncontended
+/// locks, so what lives shortly should have none.
+const BIAS_AFTER: u32 = 64;
+
+const UNBIASED: ThreadNumber = 0;
+const REVOKED: ThreadNumber = u32::MAX;
+
+/// See the [module](self).
+pub(crate) struct Lock<T> {
+    held: AtomicU32,
+    owner: AtomicU32,
+    busy: AtomicU32,
+    /// INVARIANT: used by whoever has `held`.
+    history: UnsafeCell<History>,
+    value: UnsafeCell<T>,
+}
+
+/// Who took the lock last, and how often in a row.
+struct History {
+    thread: ThreadNumber,
+    times: u32,
+}
+
+// SAFETY: the value is reached by one holder at a time.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+// Nothing that could panic is done under it, so nobody sees a half-done change.
+impl<T> UnwindSafe for Lock<T> {}
+impl<T> RefUnwindSafe for Lock<T> {}
+
+/// Gives the lock back when it goes.
+pub(crate) struct LockGuard<'a, T> {
+    lock: &'a Lock<T>,
+    /// What says that the lock is taken: `busy` or `held`.
+    taken: &'a AtomicU32,
+}
+
+impl<T> Lock<T> {
+    const_fn! {
+        pub(crate) fn new(value: T) -> Lock<T> {
+            Lock {
+                held: AtomicU32::new(0),
+                owner: AtomicU32::new(UNBIASED),
+                busy: AtomicU32::new(0),
+                history: UnsafeCell::new(History { thread: UNBIASED, times: 0 }),
+                value: UnsafeCell::new(value),
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        let me = thread_number::current();
+        if self.owner.load(Ordering::Relaxed) == me {
+            self.busy.store(1, Ordering::Relaxed);
+            // ORDERING: pairs with the heavy barrier in `revoke`; see the module.
+            barrier::light();
+            if self.owner.load(Ordering::Relaxed) == me {
+                return LockGuard { lock: self, taken: &self.busy };
+            }
+            // ORDERING: Release pairs with the Acquire in `revoke`.
+            self.busy.store(0, Ordering::Release);
+        }
+        self.lock_shared(me);
+        LockGuard { lock: self, taken: &self.held }
+    }
+
+    #[inline]
+    fn lock_shared(&self, me: ThreadNumber) {
+        // ORDERING: Acquire pairs with the Release in the guard's drop.
+        if self.held.swap(1, Ordering::Acquire) != 0 {
+            self.lock_contended();
+        }
+        match self.owner.load(Ordering::Relaxed) {
+            REVOKED => {}
+            UNBIASED => self.note(me),
+            _ => self.revoke(),
+        }
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        let mut backoff = Backoff::new();
+        loop {
+            backoff.pause();
+            // Looked at before it is tried: a failed exchange takes the cache line away from the holder.
+            // ORDERING: Acquire pairs with the Release in the guard's drop.
+            if newest(&self.held, Ordering::Relaxed) == 0 && self.held.swap(1, Ordering::Acquire) == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Biases the lock to the thread that has it, if it has often had it.
+    #[inline]
+    fn note(&self, me: ThreadNumber) {
+        // SAFETY: we have `held`.
+        let history = unsafe { &mut *self.history.get() };
+        if history.thread != me {
+            *history = History { thread: me, times: 0 };
+        }
+        history.times += 1;
+        if history.times == BIAS_AFTER {
+            self.owner.store(if barrier::is_supported() { me } else { REVOKED }, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the lock away from its owner for good.
+    #[cold]
+    fn revoke(&self) {
+        self.owner.store(REVOKED, Ordering::Relaxed);
+        // ORDERING: pairs with the light barrier in `lock`; see the module.
+        barrier::heavy();
+        let mut backoff = Backoff::new();
+        // ORDERING: Acquire pairs with the Release by which the owner gives it back.
+        while self.busy.load(Ordering::Acquire) != 0 {
+            backoff.pause();
+        }
+    }
+}
+
+impl<T> Deref for LockGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: we hold the lock.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for LockGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: we hold the lock, and nobody else has this guard.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for LockGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // ORDERING: Release pairs with the Acquire in `lock_shared` or `revoke`.
+        self.taken.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Barrier};
+
+    #[test]
+    fn a_biased_lock_still_keeps_threads_apart_when_others_come() {
+        const TIMES: usize = 20_000;
+        for _ in 0..20 {
+            let lock = Arc::new(Lock::new(0usize));
+            (0..BIAS_AFTER).for_each(|_| drop(lock.lock()));
+            let start = Arc::new(Barrier::new(3));
+            let add = |lock: &Lock<usize>| {
+                for _ in 0..TIMES {
+                    let mut value = lock.lock();
+                    let found = *value;
+                    std::hint::black_box(&mut value);
+                    *value = found + 1;
+                }
+            };
+            let others = [(); 2].map(|()| {
+                let (lock, start) = (Arc::clone(&lock), Arc::clone(&start));
+                std::thread::spawn(move || {
+                    start.wait();
+                    add(&lock);
+                })
+            });
+            start.wait();
+            add(&lock);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(*lock.lock(), 3 * TIMES);
+            assert_eq!(lock.owner.load(Ordering::Relaxed), REVOKED);
+        }
+    }
+}

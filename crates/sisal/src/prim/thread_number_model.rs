@@ -1,0 +1,20 @@
+//! Thread numbers in the models, whose threads are not the system's.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub(crate) type ThreadNumber = u32;
+
+loom::thread_local! {
+    static NUMBER: Cell<ThreadNumber> = Cell::new(0);
+}
+
+pub(crate) fn current() -> ThreadNumber {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NUMBER.with(|own| {
+        if own.get() == 0 {
+            own.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        own.get()
+    })
+}
