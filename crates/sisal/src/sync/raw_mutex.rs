@@ -238,18 +238,19 @@ impl RawMutex {
     fn pass_on(&self) {
         let mut lines = self.lines.lock();
         let first = lines.claim_first();
-        let waiting = lines.bit();
-        // The word is ours (see the end of the module's text), so stores will do.
-        match &first {
-            // Relaxed: it sees what we did by its unpark.
-            Some(first) if lines.fairness.is_due(first.data().came) => {
+        let given = first.as_ref().is_some_and(|first| lines.fairness.is_due(first.data().came));
+        let next = match &first {
+            Some(first) if given => {
+                // Relaxed: it is read after the unpark.
                 first.data().given.store(1, Ordering::Relaxed);
-                self.word.store(LOCKED | waiting, Ordering::Relaxed);
+                LOCKED
             }
-            // ORDERING: Release, as in `unlock`, here and below.
-            Some(_) => self.word.store(AWAKE | waiting, Ordering::Release),
-            None => self.word.store(waiting, Ordering::Release),
-        }
+            Some(_) => AWAKE,
+            None => 0,
+        };
+        // ORDERING: Release pairs with the Acquire of whoever takes the lock next.
+        let before = self.word.swap(next | lines.bit(), Ordering::Release);
+        debug_assert!(before & (LOCKED | AWAKE) == LOCKED, "INVARIANT: the word is the unlocker's");
         drop(lines);
         if let Some(first) = first {
             first.unpark();
