@@ -85,7 +85,9 @@ fn write_choice(output: &mut TokenStream, arms: &Arms, tokens: &[TokenTree]) {
         write_wait(choice, arms, tokens);
         let taken: String = numbers()
             .map(|number| {
-                format!("::core::option::Option::Some({number}) => __SisalChosen::Arm{number}(__sisal_arm_{number}.take()),")
+                format!(
+                    "::core::option::Option::Some({number}) => __SisalChosen::Arm{number}(__sisal_arm_{number}.take()),"
+                )
             })
             .collect();
         code(choice, &format!("{{ {taken} _ => __SisalChosen::Default }}"));

@@ -36,10 +36,10 @@
 #![cfg_attr(loom, allow(dead_code, unused_imports, unreachable_pub))]
 
 pub mod chan;
-#[doc(hidden)]
-pub mod select;
 mod prim;
 mod queue;
+#[doc(hidden)]
+pub mod select;
 
 pub mod fiber;
 mod sched;
@@ -66,8 +66,8 @@ pub use crate::{
     fiber::in_fiber,
     join::{JoinError, JoinHandle, Lost, Panic, RaceError, SharedHandle, join_all, join_any, race},
     prim::cancel::{Cancelled, Cause},
-    select::Select,
     runtime::{Runtime, ShutdownReport, run},
+    select::Select,
     settings::BuildError,
     spawn::{Builder, Handle, SpawnError, SpawnErrorKind, Stats, spawn, spawn_local, spawn_on, try_spawn},
     time::{Interval, deadline, interval, sleep, sleep_until, timeout, yield_now},

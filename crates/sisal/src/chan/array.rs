@@ -82,10 +82,8 @@ impl<T> Array<T> {
     pub(crate) fn new(capacity: usize) -> Array<T> {
         debug_assert!(capacity > 0, "INVARIANT: a channel without room is a rendezvous");
         let one_lap = (capacity + 1).checked_next_power_of_two().and_then(|lap| lap.checked_mul(STEP));
-        let slot = |index| Slot {
-            stamp: AtomicUsize::new(index * STEP),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-        };
+        let slot =
+            |index| Slot { stamp: AtomicUsize::new(index * STEP), value: UnsafeCell::new(MaybeUninit::uninit()) };
         Array {
             tail: CachePadded::new(AtomicUsize::new(0)),
             head: CachePadded::new(AtomicUsize::new(0)),
@@ -423,7 +421,12 @@ mod loom_models {
     /// Two senders, one of which has to wait for room, and a receiver: all items come, each once.
     #[test]
     fn loom_array_delivers_every_item_once() {
-        take_turns(2, || Array::<Item>::new(1), |channel, turn| send_each(channel, turn), |channel| receive_all(channel, 2));
+        take_turns(
+            2,
+            || Array::<Item>::new(1),
+            |channel, turn| send_each(channel, turn),
+            |channel| receive_all(channel, 2),
+        );
     }
 
     /// A send against a close: what was let in is received, what was not is given back.

@@ -70,8 +70,7 @@ impl<T> Inner<T> {
 
 impl<T> List<T> {
     pub(crate) fn new() -> List<T> {
-        let inner =
-            Inner { blocks: VecDeque::new(), len: 0, spare: None, receivers: WaitList::new(), closed: false };
+        let inner = Inner { blocks: VecDeque::new(), len: 0, spare: None, receivers: WaitList::new(), closed: false };
         List { inner: Lock::new(inner) }
     }
 
@@ -227,7 +226,12 @@ mod loom_models {
     /// Two senders and a receiver: all items come, each once.
     #[test]
     fn loom_list_delivers_every_item_once() {
-        take_turns(2, || List::<Item>::new(), |channel, turn| send_each(channel, turn), |channel| receive_all(channel, 2));
+        take_turns(
+            2,
+            || List::<Item>::new(),
+            |channel, turn| send_each(channel, turn),
+            |channel| receive_all(channel, 2),
+        );
     }
 
     /// A send against a close: what was let in is received, what was not is given back.

@@ -49,7 +49,8 @@ mod watch;
 pub use self::ordered::{OrderedIter, OrderedReceiver, OrderedRecvError, OrderedSender, ordered};
 pub use self::{
     broadcast::{
-        BroadcastReceiver, BroadcastRecvError, BroadcastRecvTimeoutError, BroadcastSender, BroadcastTryRecvError, broadcast,
+        BroadcastReceiver, BroadcastRecvError, BroadcastRecvTimeoutError, BroadcastSender, BroadcastTryRecvError,
+        broadcast,
     },
     error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError},
     oneshot::{OneReceiver, OneSender, oneshot},
@@ -60,12 +61,7 @@ pub use self::{
 };
 
 use self::{
-    array::Array,
-    clock::Clock,
-    counted::Counted,
-    list::List,
-    receiver::ReceiverFlavour,
-    rendezvous::Rendezvous,
+    array::Array, clock::Clock, counted::Counted, list::List, receiver::ReceiverFlavour, rendezvous::Rendezvous,
     sender::SenderFlavour,
 };
 use crate::prim::clock::Moment;

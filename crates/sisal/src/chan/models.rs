@@ -140,8 +140,13 @@ fn receive_or_give_up<C: ReceivePort<Item>>(channel: &C) -> bool {
             channel.delist_receiver(&waiter);
             return false;
         }
-        let waiting =
-            Waiting { reason: Reason::Receive, object: 0, place: Location::caller(), deadline: None, cancellable: false };
+        let waiting = Waiting {
+            reason: Reason::Receive,
+            object: 0,
+            place: Location::caller(),
+            deadline: None,
+            cancellable: false,
+        };
         let woken = park(&wait, &waiting);
         assert_eq!(woken, Woken::Object(0));
         if waiter.was_handed() {

@@ -106,11 +106,7 @@ impl<S> Observed<S> {
     ///
     /// # Safety
     /// Then the waiter stays where it is until it was claimed by the list and unparked, or [left](Self::leave) it.
-    unsafe fn look_or_enlist<R>(
-        &self,
-        look: &mut impl FnMut(&mut S) -> Option<R>,
-        waiter: &Waiter<Who>,
-    ) -> Option<R> {
+    unsafe fn look_or_enlist<R>(&self, look: &mut impl FnMut(&mut S) -> Option<R>, waiter: &Waiter<Who>) -> Option<R> {
         let mut inner = self.inner.lock();
         let found = look(&mut inner.state);
         if found.is_none() {
@@ -192,7 +188,8 @@ mod loom_models {
                     let wait = Wait::new(me());
                     let waiter = Waiter::new(&wait, 0);
                     // SAFETY: it leaves the list, or is claimed by it and unparked, below.
-                    if unsafe { observed.look_or_enlist(&mut |number| (*number > 0).then_some(()), &waiter) }.is_some() {
+                    if unsafe { observed.look_or_enlist(&mut |number| (*number > 0).then_some(()), &waiter) }.is_some()
+                    {
                         return;
                     }
                     let gave_up = wait.claim_own(Woken::Deadline);

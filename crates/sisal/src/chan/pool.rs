@@ -14,7 +14,10 @@
 //!
 //! Things are made, reset and dropped with the lock free. If making one panics, its place is given back; if the reset does, the thing
 //! is dropped and then its place is given back.
-#![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock, and what is lent is put into their frames")]
+#![allow(
+    unsafe_code,
+    reason = "waiters are reached by pointer, under the lock, and what is lent is put into their frames"
+)]
 
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Wait, Waiter, Woken};

@@ -183,7 +183,12 @@ mod loom_models {
     /// Two senders and a receiver: all items come, each once.
     #[test]
     fn loom_rendezvous_delivers_every_item_once() {
-        take_turns(2, || Rendezvous::<Item>::new(), |channel, turn| send_each(channel, turn), |channel| receive_all(channel, 2));
+        take_turns(
+            2,
+            || Rendezvous::<Item>::new(),
+            |channel, turn| send_each(channel, turn),
+            |channel| receive_all(channel, 2),
+        );
     }
 
     /// A send against a close: what was let in is received, what was not is given back.

@@ -81,6 +81,11 @@ struct Traits(u8);
 impl Traits {
     const PINNED: u8 = 1;
     const NAMED: u8 = 2;
+
+    #[inline]
+    fn new(pinned: bool, named: bool) -> Traits {
+        Traits((u8::from(pinned) * Self::PINNED) | (u8::from(named) * Self::NAMED))
+    }
 }
 
 /// What a fiber waits for. Written by the fiber, read by anyone who wants to know.
@@ -150,7 +155,7 @@ impl Header {
             thread: AtomicU32::new(0),
             state,
             class: birth.class,
-            traits: Traits(u8::from(birth.pinned) * Traits::PINNED | u8::from(birth.name.is_some()) * Traits::NAMED),
+            traits: Traits::new(birth.pinned, birth.name.is_some()),
             is_homed: Cell::new(false),
             link: Link::new(),
             end: EndWord::new(),

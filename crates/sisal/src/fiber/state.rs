@@ -58,7 +58,11 @@ impl State {
 
     #[inline]
     fn step(&self, from: u8, to: u8) {
-        debug_assert_eq!(self.0.load(Ordering::Relaxed), from, "INVARIANT: a fiber starts once, parks running, resumes parked");
+        debug_assert_eq!(
+            self.0.load(Ordering::Relaxed),
+            from,
+            "INVARIANT: a fiber starts once, parks running, resumes parked"
+        );
         self.0.store(to, Ordering::Relaxed);
     }
 }

@@ -3,8 +3,8 @@
 
 use super::error::{JoinError, Lost, RaceError};
 use super::handle::JoinHandle;
-use crate::fiber::who::Who;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
+use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::reason::{Place, Reason};

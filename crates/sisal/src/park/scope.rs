@@ -43,7 +43,7 @@ pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&Cancel
     if let Entry::Below(_) = entry {
         // SAFETY: the scope stays in this frame until `_inside` has left it.
         unsafe { scope.follow(&poke) };
-        if outer.is_none() && worker::with_fiber(|running| running.is_some_and(|(_, me)| me.poke.is_requested())) {
+        if outer.is_none() && is_requested() {
             node.cancel(Cause::Request, &poke);
         }
     }
@@ -53,6 +53,17 @@ pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&Cancel
     let timer = Timer::new(Alarm::Scope(NonNull::from(&scope)));
     let _armed = Armed::new(&timer, &scope, expiry);
     f(node)
+}
+
+/// Whether the end of the running fiber has been asked for. From now on its worker hears of it, so that what is inside its scopes ends
+/// as well, even if the fiber itself does not wait.
+fn is_requested() -> bool {
+    worker::with_fiber(|running| {
+        running.is_some_and(|(_, me)| {
+            me.poke.make_reachable();
+            me.poke.is_requested()
+        })
+    })
 }
 
 /// Calls `f` in a scope that nothing from outside ends.
@@ -67,7 +78,13 @@ pub(crate) fn shielded<R>(f: impl FnOnce() -> R) -> R {
 pub(crate) fn check() -> Result<(), Cancelled> {
     let cause = worker::with_fiber(|running| match running {
         Some((_, me)) if fiber::is_shielded(me) => None,
-        Some((worker, me)) => fiber::ambient_end(worker, me),
+        Some((worker, me)) => {
+            if me.scope.get().is_some() {
+                // Nobody else looks at the clock while the fiber computes.
+                worker.catch_up();
+            }
+            fiber::ambient_end(worker, me)
+        }
         None => thread::ambient_end(),
     });
     cause.map_or(Ok(()), |cause| Err(Cancelled::by(cause)))

@@ -2,15 +2,13 @@
 //! has fewer runs to try.
 
 #[cfg(not(loom))]
-pub(crate) use super::biased_lock::{Lock, LockGuard};
+pub(crate) use super::biased_lock::Lock;
 
 #[cfg(loom)]
-pub(crate) use model::{Lock, LockGuard};
+pub(crate) use model::Lock;
 
 #[cfg(loom)]
 mod model {
-    pub(crate) type LockGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
-
     pub(crate) struct Lock<T>(loom::sync::Mutex<T>);
 
     impl<T> Lock<T> {
@@ -18,7 +16,7 @@ mod model {
             Lock(loom::sync::Mutex::new(value))
         }
 
-        pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().unwrap()
         }
     }

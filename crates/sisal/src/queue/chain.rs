@@ -162,7 +162,8 @@ mod tests {
                 assert!(chain.iter().map(|thing| thing.0).eq(expected.iter().copied()));
             }
             // SAFETY: as above.
-            let rest: Vec<usize> = std::iter::from_fn(|| chain.pop()).map(|thing| unsafe { thing.as_ref() }.0).collect();
+            let rest: Vec<usize> =
+                std::iter::from_fn(|| chain.pop()).map(|thing| unsafe { thing.as_ref() }.0).collect();
             assert_eq!(rest, expected);
             assert!(chain.is_empty());
         }

@@ -27,10 +27,9 @@ fn prefetch_timer(ahead: Ahead<'_, Alarm>) {
     match ahead {
         Ahead::Node(timer) => prefetch_line(timer.as_ptr().cast()),
         Ahead::Owner(timer) => {
+            let Alarm::Wait(wait) = timer.payload else { return };
             // SAFETY: a timer and the wait it belongs to stay in their waiter's frame until the waiter has been woken.
-            if let Alarm::Wait(wait) = timer.payload
-                && let Who::Fiber(fiber) = unsafe { wait.as_ref() }.who()
-            {
+            if let Who::Fiber(fiber) = unsafe { wait.as_ref() }.who() {
                 prefetch_line(fiber.as_ptr().as_ptr().cast());
                 prefetch_line(fiber.as_ptr().as_ptr().wrapping_byte_add(64).cast());
             }

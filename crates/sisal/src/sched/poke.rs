@@ -79,6 +79,12 @@ pub(crate) fn request_cancel(fiber: FiberRef) {
 }
 
 impl Worker {
+    /// Does now what is due: for a fiber that wants to know whether it is to end.
+    pub(crate) fn catch_up(&self) {
+        self.fire_timers(self.read_clock());
+        self.heed_pokes();
+    }
+
     /// Ends the waits of poked fibers that are to end; true if there were any such fibers.
     pub(super) fn heed_pokes(&self) -> bool {
         let pokes = &self.remote().pokes;

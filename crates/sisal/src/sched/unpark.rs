@@ -4,8 +4,8 @@
 use super::shared::Shared;
 use super::worker::{self, Worker};
 use crate::fiber::header::FiberRef;
-use crate::fiber::who::Who;
 use crate::fiber::waiter::ClaimToken;
+use crate::fiber::who::Who;
 use std::sync::Arc;
 
 /// Unparks the waiter of a claim, from any thread.

@@ -67,8 +67,7 @@ impl<T, R, F: FnMut(Result<T, RecvError>) -> R> Operation<R> for Receive<'_, T, 
     }
 
     fn arm(&self) -> &dyn Arm {
-        let arm = prepared(&self.arm);
-        arm
+        prepared::<_>(&self.arm) as &dyn Arm
     }
 
     fn run(&mut self) -> R {
@@ -87,8 +86,7 @@ impl<T, R, M: FnMut() -> T, F: FnMut(Result<(), SendError<T>>) -> R> Operation<R
     }
 
     fn arm(&self) -> &dyn Arm {
-        let arm = prepared(&self.arm);
-        arm
+        prepared::<_>(&self.arm) as &dyn Arm
     }
 
     fn run(&mut self) -> R {

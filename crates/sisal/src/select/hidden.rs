@@ -1,8 +1,8 @@
 //! What [`select!`](crate::select!) expands to. Not for direct use.
 
 use super::{Patience, select, select_one};
-pub use crate::chan::arm::{RecvArm, SendArm};
 use crate::chan::arm::Arm;
+pub use crate::chan::arm::{RecvArm, SendArm};
 use crate::chan::{Receiver, Sender};
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::park::me;

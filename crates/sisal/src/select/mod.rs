@@ -12,6 +12,9 @@
 //! So the decision is made, by one claim, before an item moves; exactly one arm runs. A deadline or a cancellation claims the wait
 //! like a channel; then no channel has.
 //!
+//! A select with a default that is to be taken at once does the same, but does not park: when it is enlisted everywhere and ends its own
+//! wait, there was a moment at which no arm was ready.
+//!
 //! Two selects that meet in pass 2, each enlisted where the other comes next, both begin again; the random order parts them.
 #![allow(unsafe_code, reason = "records of this frame are linked to channels, and values moved through the arms")]
 
@@ -56,10 +59,6 @@ fn select(
             pay_fuel(place);
             return Some(index);
         }
-        if patience == Patience::None {
-            pay_fuel(place);
-            return None;
-        }
         wait.renew();
         let woken = wait_for_any(arms, wait, waiters, order, patience, place);
         match woken {
@@ -77,9 +76,13 @@ fn select(
             }
             Some(Woken::Deadline) => {
                 // Perhaps the time of an arm: then it is due.
-                if let Patience::Until(deadline) = patience
-                    && earliest(arms).is_none_or(|due| deadline < due)
-                {
+                let is_over = match patience {
+                    Patience::None => true,
+                    Patience::Until(deadline) => earliest(arms).is_none_or(|due| deadline < due),
+                    Patience::Endless => false,
+                };
+                if is_over {
+                    pay_fuel(place);
                     return None;
                 }
             }
@@ -121,6 +124,8 @@ fn wait_for_any(
     let ready = linked < arms.len();
     let woken = if ready && wait.claim_own(Woken::Object(linked as u32)) {
         None
+    } else if patience == Patience::None && wait.claim_own(Woken::Deadline) {
+        Some(Woken::Deadline)
     } else {
         let own = match patience {
             Patience::Until(deadline) => Some(deadline),

@@ -53,9 +53,7 @@ fn loom_stm_of_two_commits_that_exclude_each_other_one_succeeds() {
         let [a, b] = two_variables();
         let set_if_zero = |read: &TVar<u32>, written: &TVar<u32>| {
             let (read, written) = (read.clone(), written.clone());
-            move || {
-                atomically(PATIENCE, |tx| if tx.read(&read)? == 0 { Ok(tx.write(&written, 1)?) } else { Ok(()) }).1
-            }
+            move || atomically(PATIENCE, |tx| if tx.read(&read)? == 0 { Ok(tx.write(&written, 1)?) } else { Ok(()) }).1
         };
         let other = loom::thread::spawn(set_if_zero(&a, &b));
         let mine = set_if_zero(&b, &a)();

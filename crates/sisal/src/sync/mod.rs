@@ -4,10 +4,10 @@
 
 mod condvar;
 mod event;
-mod line;
-mod mutex;
 #[cfg_attr(loom, path = "fairness_model.rs")]
 mod fairness;
+mod line;
+mod mutex;
 mod raw_mutex;
 mod semaphore;
 
