@@ -1,19 +1,44 @@
 //! Locks and other ways to wait for one another.
 //!
 //! Who waits parks its fiber, or blocks its thread outside of fibers; both may use the same object.
+//!
+//! - One at a time: [`Mutex`], and [`Condvar`] to wait for a change under it. Many readers or one writer: [`RwLock`].
+//! - So many at a time: [`Semaphore`].
+//! - Once: [`Once`], [`OnceLock`], [`LazyLock`].
+//! - For others to come so far: [`Event`], [`WaitGroup`], [`Barrier`].
+//!
+//! Waits for a mutex, a readers-writer lock, an initialisation or a barrier are not cancelled by anything. The others return
+//! [`Cancelled`](crate::Cancelled) when something from outside ends them, and then nothing has happened: no permit was taken, no
+//! notification was swallowed.
 
+mod barrier;
 mod condvar;
 mod event;
 #[cfg_attr(loom, path = "fairness_model.rs")]
 mod fairness;
+mod lazy_lock;
 mod line;
 mod mutex;
+mod once;
+mod once_lock;
 mod raw_mutex;
+mod raw_once;
+mod raw_rwlock;
+#[cfg_attr(loom, path = "runner_model.rs")]
+mod runner;
+mod rwlock;
 mod semaphore;
+mod wait_group;
 
 pub use self::{
+    barrier::{Barrier, BarrierWaitResult},
     condvar::{Condvar, WaitTimeoutResult},
     event::{Event, WaitTimeoutError},
+    lazy_lock::LazyLock,
     mutex::{MappedMutexGuard, Mutex, MutexGuard},
+    once::Once,
+    once_lock::OnceLock,
+    rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard},
     semaphore::{AcquireTimeoutError, Semaphore, SemaphorePermit},
+    wait_group::WaitGroup,
 };

@@ -5,7 +5,7 @@ use super::raw_mutex::RawMutex;
 use crate::park::pay_fuel;
 use crate::prim::clock::Moment;
 use crate::prim::const_fn;
-use crate::prim::reason::Place;
+use crate::prim::reason::{Place, Reason};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -94,7 +94,7 @@ impl<T: ?Sized> Mutex<T> {
         let place = Location::caller();
         // Before: nobody is to give way while it holds the lock.
         pay_fuel(place);
-        self.raw.lock(place);
+        self.raw.lock(Reason::Lock, place);
         MutexGuard::new(self)
     }
 
@@ -221,7 +221,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         // SAFETY: the guard has the lock, and nobody can look through it before it has it again.
         unsafe { self.mutex.raw.unlock() };
         let result = wait();
-        self.mutex.raw.lock(place);
+        self.mutex.raw.lock(Reason::Lock, place);
         result
     }
 }

@@ -112,9 +112,9 @@ impl RawMutex {
     }
 
     #[inline]
-    pub(super) fn lock(&self, place: Place) {
+    pub(super) fn lock(&self, reason: Reason, place: Place) {
         if !self.try_lock() {
-            let locked = self.lock_contended(place, None);
+            let locked = self.lock_contended(reason, place, None);
             debug_assert!(locked, "INVARIANT: nothing but the lock ends this wait");
         }
     }
@@ -123,7 +123,7 @@ impl RawMutex {
     #[inline]
     #[must_use]
     pub(super) fn lock_until(&self, place: Place, deadline: impl FnOnce() -> Moment) -> bool {
-        self.try_lock() || self.lock_contended(place, Some(deadline()))
+        self.try_lock() || self.lock_contended(Reason::Lock, place, Some(deadline()))
     }
 
     /// # Safety
@@ -140,13 +140,13 @@ impl RawMutex {
     }
 
     #[cold]
-    fn lock_contended(&self, place: Place, deadline: Option<Moment>) -> bool {
+    fn lock_contended(&self, reason: Reason, place: Place, deadline: Option<Moment>) -> bool {
         if self.spin(WAITING, 0) {
             return true;
         }
         let came = Moment::now();
         let object = ptr::from_ref(self).addr();
-        let waiting = Waiting { reason: Reason::Lock, object, place, deadline, cancellable: false };
+        let waiting = Waiting { reason, object, place, deadline, cancellable: false };
         let mut awake = 0;
         loop {
             let wait = Wait::new(park::me());
@@ -285,7 +285,7 @@ mod loom_models {
         }
 
         fn enter(&self, number: usize) {
-            self.raw.lock(Location::caller());
+            self.raw.lock(Reason::Lock, Location::caller());
             // SAFETY: under the lock.
             self.order.with_mut(|order| unsafe { (*order).push(number) });
             // SAFETY: locked above.

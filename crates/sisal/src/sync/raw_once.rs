@@ -1,0 +1,191 @@
+//! Something to be done once: its state, without what is done.
+//!
+//! # The word
+//! ```text
+//!   Incomplete ──1──> Running ──2──> Complete
+//!        ^               │ │
+//!        └───────3───────┘ └───4───> Poisoned
+//! ```
+//! 1. *Call*: somebody runs the initialiser. 2. It returned. It panicked: 3. the next one is to try, or 4. nobody ever.
+//!
+//! # Protocol
+//! The word is read by everybody, and written under the lock of the list of those who wait. Who finds Complete goes on. Who finds Incomplete
+//! under the lock writes Running, and runs the initialiser without the lock; then, under the lock, it writes what has become of it, and claims
+//! all who wait, who are unparked when the lock is free again and look anew. Who finds Running under the lock joins the list and
+//! parks, unless it is the very one that runs it: that would wait for itself, and panics.
+//!
+//! Nobody is forgotten: who joins the list has seen Running under the lock, and whoever changes that claims the list. None of these waits
+//! can be cancelled.
+#![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
+
+use super::runner;
+use crate::fiber::wait_list::WaitList;
+use crate::fiber::waiter::{Wait, Waiter, Woken};
+use crate::fiber::who::Who;
+use crate::park::{self, Waiting};
+use crate::prim::atomic::{AtomicU32, Ordering};
+use crate::prim::const_fn;
+use crate::prim::lock::{Lock, LockGuard};
+use crate::prim::reason::{Place, Reason};
+use std::ptr;
+
+const INCOMPLETE: u32 = 0;
+const RUNNING: u32 = 1;
+const COMPLETE: u32 = 2;
+const POISONED: u32 = 3;
+
+/// See the [module](self).
+pub(super) struct RawOnce {
+    word: AtomicU32,
+    run: Lock<Run>,
+}
+
+struct Run {
+    /// Who runs the initialiser.
+    runner: Option<Who>,
+    waiting: WaitList<Who>,
+}
+
+/// What becomes of it when the initialiser panics.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Panicking {
+    /// Nobody will ever complete it, and who calls it panics.
+    Poisons,
+    /// The next one to call it tries.
+    LeavesIncomplete,
+}
+
+/// What to do with one that may be incomplete.
+enum Look<'a> {
+    Complete,
+    Poisoned,
+    Incomplete(LockGuard<'a, Run>),
+}
+
+impl RawOnce {
+    const_fn! {
+        pub(super) fn new() -> RawOnce {
+            RawOnce { word: AtomicU32::new(INCOMPLETE), run: Lock::new(Run { runner: None, waiting: WaitList::new() }) }
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_complete(&self) -> bool {
+        // ORDERING: Acquire pairs with the Release in `end`: what the initialiser did is seen.
+        self.word.load(Ordering::Acquire) == COMPLETE
+    }
+
+    /// Forgets that it is complete, if it is.
+    pub(super) fn reset(&mut self) -> bool {
+        // Nobody else has it, so nobody runs it or waits.
+        let was_complete = self.is_complete();
+        *self = RawOnce::new();
+        was_complete
+    }
+
+    /// Returns when it is complete, having called `initialise` if nobody else has.
+    #[inline]
+    pub(super) fn call(&self, panicking: Panicking, place: Place, initialise: impl FnOnce()) {
+        if !self.is_complete() {
+            let mut initialise = Some(initialise);
+            self.call_incomplete(panicking, place, &mut || {
+                if let Some(initialise) = initialise.take() {
+                    initialise();
+                }
+            });
+        }
+    }
+
+    #[cold]
+    fn call_incomplete(&self, panicking: Panicking, place: Place, initialise: &mut dyn FnMut()) {
+        loop {
+            let who = park::me();
+            let mut run = match self.look() {
+                Look::Complete => return,
+                Look::Poisoned => panic!("an initialiser has panicked: this will never be complete"),
+                Look::Incomplete(run) => run,
+            };
+            if run.runner.is_none() {
+                run.runner = Some(who);
+                self.word.store(RUNNING, Ordering::Relaxed);
+                drop(run);
+                let mut running = Running { once: self, becomes: panicking.becomes() };
+                initialise();
+                running.becomes = COMPLETE;
+                return;
+            }
+            self.park(run, who, place);
+        }
+    }
+
+    /// Returns when somebody else has completed it.
+    pub(super) fn wait(&self, place: Place) {
+        loop {
+            let who = park::me();
+            match self.look() {
+                Look::Complete => return,
+                Look::Poisoned => panic!("an initialiser has panicked: this will never be complete"),
+                Look::Incomplete(run) => self.park(run, who, place),
+            }
+        }
+    }
+
+    fn look(&self) -> Look<'_> {
+        let run = self.run.lock();
+        match self.word.load(Ordering::Relaxed) {
+            COMPLETE => Look::Complete,
+            POISONED => Look::Poisoned,
+            _ => Look::Incomplete(run),
+        }
+    }
+
+    /// Waits for a change.
+    fn park(&self, mut run: LockGuard<'_, Run>, who: Who, place: Place) {
+        if run.runner.as_ref().is_some_and(|runner| runner::is(runner, &who)) {
+            drop(run);
+            panic!("an initialiser waits for itself");
+        }
+        let wait = Wait::new(who);
+        let waiter = Waiter::new(&wait, 0);
+        // SAFETY: claimed and unparked below, since nothing else ends this wait.
+        unsafe { run.waiting.push(&waiter) };
+        drop(run);
+        let object = ptr::from_ref(self).addr();
+        let waiting = Waiting { reason: Reason::Once, object, place, deadline: None, cancellable: false };
+        let woken = park::park(&wait, &waiting);
+        debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but a change ends this wait");
+    }
+
+    /// The initialiser has ended.
+    fn end(&self, word: u32) {
+        let mut run = self.run.lock();
+        // ORDERING: Release pairs with the Acquire in `is_complete`.
+        self.word.store(word, Ordering::Release);
+        let runner = run.runner.take();
+        let all = run.waiting.claim_all();
+        drop(run);
+        drop(runner);
+        all.for_each(park::unpark);
+    }
+}
+
+impl Panicking {
+    fn becomes(self) -> u32 {
+        match self {
+            Panicking::Poisons => POISONED,
+            Panicking::LeavesIncomplete => INCOMPLETE,
+        }
+    }
+}
+
+/// Says what has become of a run when it goes, also by a panic.
+struct Running<'a> {
+    once: &'a RawOnce,
+    becomes: u32,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.once.end(self.becomes);
+    }
+}

@@ -1,0 +1,131 @@
+//! A wait group.
+//!
+//! # Protocol
+//! One lock, shared by all clones, guards their number and the list of those who wait for it to become nothing. Who waits is not counted
+//! any more. Whoever takes the last one off claims all who wait, and unparks them when the lock is free again; one that gives up
+//! leaves the list.
+#![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
+
+use crate::fiber::wait_list::WaitList;
+use crate::fiber::waiter::{Wait, Waiter, Woken};
+use crate::fiber::who::Who;
+use crate::park::{self, Waiting};
+use crate::prim::cancel::Cancelled;
+use crate::prim::lock::Lock;
+use crate::prim::reason::{Place, Reason};
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Waits for several others to be done: each has a clone, and drops it when it is.
+///
+/// Who waits parks its fiber, or blocks its thread outside of fibers.
+///
+/// ```
+/// use sisal::sync::WaitGroup;
+///
+/// sisal::run(|| {
+///     let group = WaitGroup::new();
+///     for _ in 0..3 {
+///         let group = group.clone();
+///         drop(sisal::spawn(move || {
+///             // Do some work, and be done.
+///             drop(group);
+///         }));
+///     }
+///     group.wait().unwrap();
+/// });
+/// ```
+pub struct WaitGroup {
+    members: Arc<Lock<Members>>,
+}
+
+struct Members {
+    count: usize,
+    waiting: WaitList<Who>,
+}
+
+impl WaitGroup {
+    /// A group of one.
+    ///
+    /// ```
+    /// sisal::sync::WaitGroup::new().wait().unwrap();
+    /// ```
+    pub fn new() -> WaitGroup {
+        WaitGroup { members: Arc::new(Lock::new(Members { count: 1, waiting: WaitList::new() })) }
+    }
+
+    /// Leaves the group, and waits until all have left or wait.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if it had to wait and something from outside ended the wait: see [`Cause`](crate::Cause).
+    ///
+    /// ```
+    /// let group = sisal::sync::WaitGroup::new();
+    /// let other = group.clone();
+    /// let thread = std::thread::spawn(move || drop(other));
+    /// group.wait()?;
+    /// # thread.join().unwrap();
+    /// # Ok::<(), sisal::Cancelled>(())
+    /// ```
+    #[track_caller]
+    pub fn wait(self) -> Result<(), Cancelled> {
+        let members = Arc::clone(&self.members);
+        drop(self);
+        wait_for_none(&members, Location::caller())
+    }
+}
+
+fn wait_for_none(members: &Arc<Lock<Members>>, place: Place) -> Result<(), Cancelled> {
+    let wait = Wait::new(park::me());
+    let waiter = Waiter::new(&wait, 0);
+    {
+        let mut members = members.lock();
+        if members.count == 0 {
+            return Ok(());
+        }
+        // SAFETY: claimed by the list and unparked, or removed below.
+        unsafe { members.waiting.push(&waiter) };
+    }
+    let object = Arc::as_ptr(members).addr();
+    let waiting = Waiting { reason: Reason::WaitGroup, object, place, deadline: None, cancellable: true };
+    match park::park(&wait, &waiting) {
+        Woken::Object(_) => Ok(()),
+        Woken::Cancelled(cause) => {
+            members.lock().waiting.remove(&waiter);
+            Err(Cancelled::by(cause))
+        }
+        Woken::Deadline => unreachable!("INVARIANT: this wait has no deadline"),
+    }
+}
+
+impl Clone for WaitGroup {
+    fn clone(&self) -> WaitGroup {
+        self.members.lock().count += 1;
+        WaitGroup { members: Arc::clone(&self.members) }
+    }
+}
+
+impl Drop for WaitGroup {
+    fn drop(&mut self) {
+        let mut members = self.members.lock();
+        members.count -= 1;
+        if members.count == 0 {
+            let all = members.waiting.claim_all();
+            drop(members);
+            all.for_each(park::unpark);
+        }
+    }
+}
+
+impl Default for WaitGroup {
+    fn default() -> WaitGroup {
+        WaitGroup::new()
+    }
+}
+
+impl fmt::Debug for WaitGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitGroup").field("count", &self.members.lock().count).finish()
+    }
+}
