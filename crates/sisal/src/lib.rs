@@ -48,11 +48,16 @@ mod sched;
 mod builder;
 #[cfg(not(loom))]
 mod join;
+#[cfg(not(loom))]
+pub mod output;
+mod nursery;
 mod park;
 #[cfg(not(loom))]
 mod runtime;
 #[cfg(not(loom))]
 mod settings;
+#[cfg(not(loom))]
+mod signal;
 #[cfg(not(loom))]
 mod spawn;
 pub mod stm;
@@ -65,6 +70,9 @@ pub use crate::{
     builder::RuntimeBuilder,
     fiber::in_fiber,
     join::{JoinError, JoinHandle, Lost, Panic, RaceError, SharedHandle, join_all, join_any, race},
+    nursery::{
+        CancelToken, Child, ChildBuilder, ChildResult, Nursery, NurseryOptions, check_cancelled, nursery, shield,
+    },
     prim::cancel::{Cancelled, Cause},
     runtime::{Runtime, ShutdownReport, run},
     select::Select,

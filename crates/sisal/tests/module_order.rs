@@ -32,6 +32,7 @@ const LAYERS: &[&[&str]] = &[
     &["nursery"],
     &["par"],
     &["stm"],
+    &["output"],
     &["interop"],
     &["inspect"],
     &["sim"],

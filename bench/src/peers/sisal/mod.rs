@@ -10,7 +10,7 @@ use super::absent;
 use crate::sample::{Outcome, Sample};
 use crate::work::{Work, clocked};
 
-/// sisal's part in `work`.
+/// sisal's part in `work`: all of it.
 pub(super) fn run(work: Work) -> Outcome {
     match work {
         Work::Spawn(load) => Ok(in_main_fiber(load.workers, || tasks::spawn(load))),
@@ -34,8 +34,8 @@ pub(super) fn run(work: Work) -> Outcome {
             Ok(in_main_fiber(load.workers, || clocked(load, |each| waiting::channel_by_select(load, each))))
         }
         Work::Mutex(load) => Ok(in_main_fiber(load.workers, || clocked(load, |locks| waiting::mutex(load, locks)))),
-        Work::Nursery(_) => absent("not there yet"),
         Work::Skynet(load) => Ok(in_main_fiber(load.workers, || load.measure(structure::skynet))),
+        Work::Nursery(load) => Ok(in_main_fiber(load.workers, || structure::nursery(load))),
     }
 }
 

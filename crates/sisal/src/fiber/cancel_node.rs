@@ -7,8 +7,12 @@
 //! # Protocol
 //! - *Follow*: lock the parent; if it is cancelled, say by what; else link.
 //! - *Cancel*: lock; if there is a cause already, nothing is left to do; write the cause; cancel every follower, with the lock held, so
-//!   that none can go meanwhile; poke the owner. Locks are taken from parent to child only.
+//!   that none can go meanwhile; poke the owner. Locks are taken from parent to child only, and a node begins to follow others when it
+//!   is made, so there are no circles.
 //! - *Unfollow*: lock the parent; unlink. Afterwards nobody comes from there any more, so the follower may go.
+//!
+//! A tree may be as deep as its users like, and stacks are small: a cancellation walks it without recursion. The way back is kept in
+//! the nodes on the way, which are locked: each holds the guard of the node above it, and the follower by which the walk came.
 //!
 //! A poke tells the owner's thread to look at its waits. It is sent while the node is locked by its parent, or by
 //! somebody who keeps the node alive otherwise; the cause is written before. So an owner that has begun to follow, has seen no
@@ -18,7 +22,7 @@
 use super::who::Who;
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::cancel::Cause;
-use crate::prim::lock::Lock;
+use crate::prim::lock::{Lock, LockGuard};
 use crate::queue::chain::{Chain, ChainLink, Chained};
 use std::ptr::NonNull;
 
@@ -26,9 +30,22 @@ use std::ptr::NonNull;
 pub(crate) struct CancelNode {
     /// 0, or the cause's number plus 1. Written once, under the lock.
     cause: AtomicU32,
-    followers: Lock<Chain<Follower>>,
+    inner: Lock<Inner>,
     /// Who runs inside, if that is one fiber or thread.
     owner: Option<Who>,
+}
+
+struct Inner {
+    followers: Chain<Follower>,
+    /// During a cancellation that came from above: how it goes on when it is done here.
+    back: Option<Back>,
+}
+
+/// The way from a node back to the one above it.
+struct Back {
+    above: &'static CancelNode,
+    guard: LockGuard<'static, Inner>,
+    by: &'static Follower,
 }
 
 /// Something that is cancelled with a node.
@@ -60,19 +77,21 @@ impl Follower {
         Follower { what, link: ChainLink::new() }
     }
 
-    fn cancel(&self, cause: Cause, poke: &dyn Fn(&Who)) {
-        match self.what {
-            // SAFETY: a follower's node is alive while the follower is linked, by the promise to `follow`.
-            What::Node(node) => unsafe { node.as_ref() }.cancel(cause, poke),
-            // SAFETY: as above.
-            What::Call(function, with) => unsafe { function(with, cause) },
-        }
+    fn next(&self) -> Option<NonNull<Follower>> {
+        self.link.next()
+    }
+}
+
+impl Inner {
+    fn first(&self) -> Option<NonNull<Follower>> {
+        self.followers.iter().next().map(NonNull::from)
     }
 }
 
 impl CancelNode {
     pub(crate) fn new(owner: Option<Who>) -> CancelNode {
-        CancelNode { cause: AtomicU32::new(0), followers: Lock::new(Chain::new()), owner }
+        let inner = Inner { followers: Chain::new(), back: None };
+        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner }
     }
 
     /// By what it was cancelled, if it was.
@@ -84,16 +103,56 @@ impl CancelNode {
 
     /// Cancels it and all that follows it, unless that has been done. `poke` is called with every owner.
     pub(crate) fn cancel(&self, cause: Cause, poke: &dyn Fn(&Who)) {
-        let followers = self.followers.lock();
+        // SAFETY: the walk is over before this returns.
+        let mut node = unsafe { NonNull::from(self).as_ref() };
+        let Some(mut guard) = node.begin_cancel(cause) else { return };
+        let mut next = guard.first();
+        loop {
+            let Some(follower) = next else {
+                if let Some(owner) = &node.owner {
+                    poke(owner);
+                }
+                // All below is done. The guard of the node above comes out before ours is given back.
+                let Some(back) = guard.back.take() else { return };
+                (node, guard) = (back.above, back.guard);
+                next = back.by.next();
+                continue;
+            };
+            // SAFETY: a follower is linked, and with it what it leads to stays, as long as we hold the lock of the node it follows.
+            let follower: &'static Follower = unsafe { follower.as_ref() };
+            next = match follower.what {
+                What::Node(below) => {
+                    // SAFETY: as above.
+                    let below = unsafe { below.as_ref() };
+                    match below.begin_cancel(cause) {
+                        Some(mut inside) => {
+                            let first = inside.first();
+                            let above = std::mem::replace(&mut node, below);
+                            std::mem::swap(&mut guard, &mut inside);
+                            guard.back = Some(Back { above, guard: inside, by: follower });
+                            first
+                        }
+                        None => follower.next(),
+                    }
+                }
+                What::Call(function, with) => {
+                    // SAFETY: as above.
+                    unsafe { function(with, cause) };
+                    follower.next()
+                }
+            };
+        }
+    }
+
+    /// Writes the cause, and keeps the node locked; none if there was a cause already.
+    fn begin_cancel(&self, cause: Cause) -> Option<LockGuard<'_, Inner>> {
+        let guard = self.inner.lock();
         if self.cause.load(Ordering::Relaxed) != 0 {
-            return;
+            return None;
         }
         // ORDERING: Release pairs with the Acquire in `cause`.
         self.cause.store(cause.to_number() + 1, Ordering::Release);
-        followers.iter().for_each(|follower| follower.cancel(cause, poke));
-        if let Some(owner) = &self.owner {
-            poke(owner);
-        }
+        Some(guard)
     }
 
     /// Links a follower; if the node is cancelled already, nothing is linked and the cause is returned.
@@ -102,12 +161,12 @@ impl CancelNode {
     /// The follower and what it leads to stay where they are until it was [unlinked](Self::unfollow), and may be used from any
     /// thread.
     pub(crate) unsafe fn follow(&self, follower: &Follower) -> Result<(), Cause> {
-        let mut followers = self.followers.lock();
+        let mut inner = self.inner.lock();
         match self.cause() {
             Some(cause) => Err(cause),
             None => {
                 // SAFETY: the caller's promise.
-                unsafe { followers.push(follower) };
+                unsafe { inner.followers.push(follower) };
                 Ok(())
             }
         }
@@ -115,7 +174,72 @@ impl CancelNode {
 
     /// Unlinks a follower of this node, if it is linked.
     pub(crate) fn unfollow(&self, follower: &Follower) {
-        self.followers.lock().remove(follower);
+        self.inner.lock().followers.remove(follower);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// What a test's follower does: notes that it was called, by what and in which order.
+    struct Note<'a>(usize, &'a RefCell<Vec<(usize, Cause)>>);
+
+    impl Note<'_> {
+        fn follower(&self) -> Follower {
+            unsafe fn write(note: NonNull<()>, cause: Cause) {
+                // SAFETY: made from a note that outlives the follower.
+                let note = unsafe { note.cast::<Note<'_>>().as_ref() };
+                note.1.borrow_mut().push((note.0, cause));
+            }
+            Follower::new(What::Call(write, NonNull::from(self).cast()))
+        }
+    }
+
+    fn follower_of(node: &CancelNode) -> Follower {
+        Follower::new(What::Node(NonNull::from(node)))
+    }
+
+    #[test]
+    fn a_cancellation_reaches_all_below_once_and_nothing_above() {
+        let called = RefCell::new(Vec::new());
+        let notes: Vec<Note<'_>> = (0..5).map(|number| Note(number, &called)).collect();
+        let notes: Vec<Follower> = notes.iter().map(Note::follower).collect();
+        let [top, left, right, both] = [const { None }; 4].map(CancelNode::new);
+        let [a, b, c, d] = [follower_of(&left), follower_of(&right), follower_of(&both), follower_of(&both)];
+        // SAFETY: nothing moves or goes before the end of the test.
+        unsafe {
+            let links = [(&top, &a), (&top, &b), (&left, &c), (&right, &d)];
+            let calls = [(&top, &notes[0]), (&left, &notes[1]), (&both, &notes[2]), (&right, &notes[3])];
+            assert!(links.into_iter().chain(calls).all(|(node, follower)| node.follow(follower).is_ok()));
+        }
+        both.cancel(Cause::Deadline, &|_| ());
+        assert_eq!((top.cause(), left.cause(), both.cause()), (None, None, Some(Cause::Deadline)));
+        top.cancel(Cause::Request, &|_| ());
+        left.cancel(Cause::Failure, &|_| ());
+        assert_eq!([&top, &left, &right, &both].map(CancelNode::cause).map(Option::unwrap), [
+            Cause::Request,
+            Cause::Request,
+            Cause::Request,
+            Cause::Deadline
+        ]);
+        let expected = [(2, Cause::Deadline), (1, Cause::Request), (3, Cause::Request), (0, Cause::Request)];
+        assert_eq!(*called.borrow(), expected);
+        // SAFETY: it is not linked.
+        assert_eq!(unsafe { right.follow(&notes[4]) }, Err(Cause::Request));
+    }
+
+    #[test]
+    fn a_tree_may_be_deeper_than_any_stack() {
+        let nodes: Vec<CancelNode> = (0..300_000).map(|_| CancelNode::new(None)).collect();
+        let followers: Vec<Follower> = nodes.iter().skip(1).map(follower_of).collect();
+        for (node, follower) in nodes.iter().zip(&followers) {
+            // SAFETY: nothing moves or goes before the end of the test.
+            assert!(unsafe { node.follow(follower) }.is_ok());
+        }
+        nodes[0].cancel(Cause::Signal, &|_| ());
+        assert!(nodes.iter().all(|node| node.cause() == Some(Cause::Signal)));
     }
 }
 

@@ -21,6 +21,11 @@ impl<P: Identity> WaitList<P> {
         self.0.is_empty()
     }
 
+    /// How many stand here, claimed by something else or not.
+    pub(crate) fn len(&self) -> usize {
+        self.0.iter().count()
+    }
+
     /// Whether one of those who stand here is as asked for.
     pub(crate) fn any(&self, wanted: impl FnMut(&Waiter<P>) -> bool) -> bool {
         self.0.iter().any(wanted)

@@ -29,7 +29,9 @@ pub(crate) fn me() -> Who {
 }
 
 /// Waits until `wait`, which was made for [`me`], is ended; returns by what.
-#[inline]
+///
+/// One function for all, with everything down to the switch inlined: see [`Worker::park`].
+#[inline(never)]
 pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
     match wait.who() {
         Who::Thread(parker) => thread::park(wait, parker, waiting),
@@ -40,6 +42,7 @@ pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
     }
 }
 
+#[inline(always)]
 fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting) -> Woken {
     let cancellable = waiting.cancellable && !is_shielded(me);
     if cancellable

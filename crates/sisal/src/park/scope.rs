@@ -43,9 +43,7 @@ pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&Cancel
     if let Entry::Below(_) = entry {
         // SAFETY: the scope stays in this frame until `_inside` has left it.
         unsafe { scope.follow(&poke) };
-        if outer.is_none() && is_requested() {
-            node.cancel(Cause::Request, &poke);
-        }
+        heed_request();
     }
     if expiry == Moment::NEVER {
         return f(node);
@@ -55,15 +53,18 @@ pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&Cancel
     f(node)
 }
 
-/// Whether the end of the running fiber has been asked for. From now on its worker hears of it, so that what is inside its scopes ends
-/// as well, even if the fiber itself does not wait.
-fn is_requested() -> bool {
+/// If the end of the running fiber has been asked for, its outermost scope ends. From now on its worker hears of it, so that what is
+/// inside its scopes ends as well, even if the fiber itself does not wait.
+fn heed_request() {
     worker::with_fiber(|running| {
-        running.is_some_and(|(_, me)| {
-            me.poke.make_reachable();
-            me.poke.is_requested()
-        })
-    })
+        let Some((_, me)) = running else { return };
+        me.poke.make_reachable();
+        if me.poke.is_requested()
+            && let Some(node) = me.scopes().last().and_then(|outermost| outermost.node.as_ref())
+        {
+            node.cancel(Cause::Request, &poke);
+        }
+    });
 }
 
 /// Calls `f` in a scope that nothing from outside ends.

@@ -2,10 +2,12 @@
 //! has fewer runs to try.
 
 #[cfg(not(loom))]
-pub(crate) use super::biased_lock::Lock;
+pub(crate) use super::biased_lock::{Lock, LockGuard};
 
 #[cfg(loom)]
-pub(crate) use model::Lock;
+pub(crate) use self::model::Lock;
+#[cfg(loom)]
+pub(crate) use loom::sync::MutexGuard as LockGuard;
 
 #[cfg(loom)]
 mod model {

@@ -32,16 +32,22 @@ impl Stamp {
         Stamp(AtomicU64::new(0))
     }
 
-    /// The version, if nobody is about to change the variable.
+    /// Whether somebody is about to change the variable.
     ///
-    /// Relaxed: what makes a commit seen is the clock, or the variable's lock.
+    /// This and the next are relaxed: what makes a commit seen is the clock, or the variable's lock.
     #[inline]
-    pub(super) fn settled(&self) -> Option<Version> {
-        let word = self.0.load(Ordering::Relaxed);
-        (word & BUSY == 0).then_some(word >> 1)
+    pub(super) fn is_busy(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & BUSY != 0
     }
 
-    /// The version, whether somebody is about to change the variable or not. Under the variable's lock it is that of its value.
+    /// Whether the version is this one, and nobody is about to change it.
+    #[inline]
+    pub(super) fn is_settled_at(&self, version: Version) -> bool {
+        self.0.load(Ordering::Relaxed) == version << 1
+    }
+
+    /// The version. Under the variable's lock it is that of its value.
+    #[inline]
     pub(super) fn version(&self) -> Version {
         self.0.load(Ordering::Relaxed) >> 1
     }
@@ -73,7 +79,7 @@ impl Stamp {
     }
 
     fn settle(&self, version: Version) {
-        debug_assert!(self.settled().is_none(), "INVARIANT: whoever settles it has made it busy");
+        debug_assert!(self.is_busy(), "INVARIANT: whoever settles it has made it busy");
         // ORDERING: Release pairs with the Acquire in `acquire`.
         self.0.store(version << 1, Ordering::Release);
     }
@@ -86,13 +92,14 @@ mod tests {
     #[test]
     fn a_stamp_is_busy_from_acquire_to_publish_or_release() {
         let stamp = Stamp::new();
-        assert_eq!(stamp.settled(), Some(0));
+        assert!(stamp.is_settled_at(0));
         assert_eq!(stamp.acquire(), 0);
-        assert_eq!((stamp.settled(), stamp.version()), (None, 0));
+        assert!(stamp.is_busy() && !stamp.is_settled_at(0));
         stamp.publish(7);
-        assert_eq!(stamp.settled(), Some(7));
+        assert!(!stamp.is_busy() && stamp.is_settled_at(7));
         assert_eq!(stamp.acquire(), 7);
+        assert_eq!((stamp.is_busy(), stamp.version()), (true, 7));
         stamp.release(7);
-        assert_eq!(stamp.settled(), Some(7));
+        assert!(stamp.is_settled_at(7));
     }
 }

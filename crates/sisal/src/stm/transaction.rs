@@ -170,7 +170,7 @@ impl Transaction {
     #[cold]
     fn extend(&mut self) -> bool {
         let now = domain::clock().read();
-        let fits = self.journal.reads().all(|(cell, version)| cell.stamp.settled() == Some(version));
+        let fits = self.journal.reads().all(|(cell, version)| cell.stamp.is_settled_at(version));
         if fits {
             self.snapshot = now;
         }

@@ -37,19 +37,15 @@ impl Cell {
         Cell { stamp: Stamp::new(), inner: Lock::new(Inner { value, waiting: WaitList::new() }) }
     }
 
-    /// The value and its version, when nobody is about to change it.
+    /// The value and its version, with all commits that had been given their version before the call.
     pub(super) fn read(&self) -> (Version, Value) {
         let mut backoff = Backoff::new();
-        loop {
-            // Looked at before the lock is taken: whoever is about to change it needs the lock for that.
-            if self.stamp.settled().is_some() {
-                let inner = self.inner.lock();
-                if let Some(version) = self.stamp.settled() {
-                    return (version, Arc::clone(&inner.value));
-                }
-            }
+        while self.stamp.is_busy() {
             backoff.pause();
         }
+        // Who makes it busy only now will be given a version later than any snapshot of ours: the value as it was is good.
+        let inner = self.inner.lock();
+        (self.stamp.version(), Arc::clone(&inner.value))
     }
 
     /// Exchanges the value, for whoever has made the stamp busy; returns who waited for that.

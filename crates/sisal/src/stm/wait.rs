@@ -1,4 +1,4 @@
-//! Waiting for a change of anything that a run has read. The steps are those of the [protocol](super).
+//! Waiting for a change of anything that a run has read. The protocol is in [`commit`](super::commit).
 #![allow(unsafe_code, reason = "waiters are linked to the variables")]
 
 use super::transaction::Transaction;

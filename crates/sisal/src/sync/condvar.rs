@@ -254,3 +254,113 @@ impl WaitTimeoutResult {
         self.0
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::super::models::{Outcomes, check, give_up_or_park};
+    use super::super::mutex::Mutex;
+    use super::*;
+    use crate::prim::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// A condition that is watched for races, and its condvar.
+    struct Flag {
+        raised: Mutex<UnsafeCell<bool>>,
+        changed: Condvar,
+    }
+
+    impl Flag {
+        fn new() -> Arc<Flag> {
+            Arc::new(Flag { raised: Mutex::new(UnsafeCell::new(false)), changed: Condvar::new() })
+        }
+
+        fn raise(&self) {
+            // SAFETY: under the lock.
+            self.raised.lock().with_mut(|raised| unsafe { *raised = true });
+        }
+
+        /// Waits until it is raised; says how many waits that took.
+        fn wait(&self) -> usize {
+            let mut raised = self.raised.lock();
+            let mut waits = 0;
+            // SAFETY: under the lock.
+            while !raised.with(|raised| unsafe { *raised }) {
+                self.changed.wait(&mut raised).unwrap();
+                waits += 1;
+            }
+            waits
+        }
+    }
+
+    /// One waits, one notifies: the notification is not lost, and nobody wakes without one. Reached: with a wait, and without.
+    #[test]
+    fn loom_condvar_loses_no_notification() {
+        let waits = Outcomes::new();
+        check(3, move || {
+            let flag = Flag::new();
+            let notifier = {
+                let flag = flag.clone();
+                thread::spawn(move || {
+                    flag.raise();
+                    flag.changed.notify_one();
+                })
+            };
+            waits.note(flag.wait());
+            notifier.join().unwrap();
+        });
+        waits.assert([0, 1]);
+    }
+
+    /// Two wait for one notification, and one of them gives up: either that one was notified, and passes it on, or the other one is.
+    /// Reached: both, and that nobody had waited.
+    #[test]
+    fn loom_condvar_notifies_one_who_still_waits() {
+        let seen = Outcomes::new();
+        check(2, move || {
+            let flag = Flag::new();
+            let quitter = {
+                let flag = flag.clone();
+                thread::spawn(move || {
+                    let wait = Wait::new(park::me());
+                    let waiter = Waiter::new(&wait, 0);
+                    // SAFETY: claimed and unparked, or removed.
+                    unsafe { flag.changed.waiting.lock().push(&waiter) };
+                    if give_up_or_park(&wait) {
+                        flag.changed.waiting.lock().remove(&waiter);
+                        seen.note("gave up");
+                    } else {
+                        flag.changed.notify_one();
+                        seen.note("passed on");
+                    }
+                })
+            };
+            let waiter = {
+                let flag = flag.clone();
+                thread::spawn(move || seen.note(if flag.wait() == 0 { "raised before" } else { "notified" }))
+            };
+            flag.raise();
+            flag.changed.notify_one();
+            quitter.join().unwrap();
+            waiter.join().unwrap();
+        });
+        seen.assert(["gave up", "passed on", "raised before", "notified"]);
+    }
+
+    /// Two wait, and all are notified.
+    #[test]
+    fn loom_condvar_notifies_all() {
+        let waits = Outcomes::new();
+        check(2, move || {
+            let flag = Flag::new();
+            let waiters = [(); 2].map(|()| {
+                let flag = flag.clone();
+                thread::spawn(move || flag.wait())
+            });
+            flag.raise();
+            flag.changed.notify_all();
+            waits.note(waiters.map(|waiter| waiter.join().unwrap()));
+        });
+        waits.assert([[0, 0], [0, 1], [1, 0], [1, 1]]);
+    }
+}

@@ -206,3 +206,77 @@ impl fmt::Display for WaitTimeoutError {
 }
 
 impl std::error::Error for WaitTimeoutError {}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::super::models::{Outcomes, check, give_up_or_park};
+    use super::*;
+    use crate::prim::atomic::AtomicU32;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// Two wait, one of which may give up, and one sets the event. Who waited sees what was done before it was set.
+    /// Reached: gave up, and did not.
+    #[test]
+    fn loom_event_wakes_all_who_wait() {
+        let gave_up = Outcomes::new();
+        check(3, move || {
+            let shared = Arc::new((Event::new(), AtomicU32::new(0)));
+            let waiter = {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    shared.0.wait().unwrap();
+                    assert_eq!(shared.1.load(Ordering::Relaxed), 7);
+                })
+            };
+            let quitter = {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let wait = Wait::new(park::me());
+                    let waiter = Waiter::new(&wait, 0);
+                    {
+                        let mut waiting = shared.0.waiting.lock();
+                        if shared.0.is_set() {
+                            return;
+                        }
+                        // SAFETY: claimed and unparked, or removed.
+                        unsafe { waiting.push(&waiter) };
+                    }
+                    let quits = give_up_or_park(&wait);
+                    if quits {
+                        shared.0.waiting.lock().remove(&waiter);
+                    } else {
+                        assert_eq!(shared.1.load(Ordering::Relaxed), 7);
+                    }
+                    gave_up.note(quits);
+                })
+            };
+            shared.1.store(7, Ordering::Relaxed);
+            shared.0.set();
+            waiter.join().unwrap();
+            quitter.join().unwrap();
+        });
+        gave_up.assert([false, true]);
+    }
+
+    /// It is set and reset at once: who waited goes on all the same, and who came later waits for the next time.
+    #[test]
+    fn loom_event_reset_stops_nobody_who_waited() {
+        let last = Outcomes::new();
+        check(3, move || {
+            let event = Arc::new(Event::new());
+            let waiter = {
+                let event = event.clone();
+                thread::spawn(move || {
+                    event.wait().unwrap();
+                    last.note(event.is_set());
+                })
+            };
+            event.set();
+            event.reset();
+            event.set();
+            waiter.join().unwrap();
+        });
+        last.assert([false, true]);
+    }
+}

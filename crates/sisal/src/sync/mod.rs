@@ -18,6 +18,8 @@ mod event;
 mod fairness;
 mod lazy_lock;
 mod line;
+#[cfg(all(test, loom))]
+mod models;
 mod mutex;
 mod once;
 mod once_lock;

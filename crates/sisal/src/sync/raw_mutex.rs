@@ -261,14 +261,14 @@ impl RawMutex {
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::super::fairness;
+    use super::super::models::{Outcomes, check, give_up_or_park};
     use super::*;
     use crate::prim::cell::UnsafeCell;
     use loom::sync::Arc;
-    use std::collections::HashSet;
+    use loom::thread;
     use std::panic::Location;
-    use std::sync::Mutex;
 
-    /// A lock, what it guards, and the order in which it was had.
+    /// A lock, and the order in which it was had.
     struct Guarded {
         raw: RawMutex,
         order: UnsafeCell<Vec<usize>>,
@@ -286,44 +286,104 @@ mod loom_models {
 
         fn enter(&self, number: usize) {
             self.raw.lock(Reason::Lock, Location::caller());
+            self.be_inside(number);
+        }
+
+        /// As [`RawMutex::lock_contended`] does it, but gives up whenever it would have to park.
+        fn enter_or_give_up(&self, number: usize) {
+            let mut awake = 0;
+            loop {
+                let wait = Wait::new(park::me());
+                let request = Request::new(&wait, Turn { came: Moment(0), given: AtomicU8::new(0) });
+                // SAFETY: claimed and unparked, or taken off, before this turn of the loop is over.
+                if unsafe { self.raw.lock_or_enlist(&request, awake) } {
+                    return self.be_inside(number);
+                }
+                if give_up_or_park(&wait) {
+                    return self.raw.delist(&request, awake);
+                }
+                if request.data.given.load(Ordering::Relaxed) != 0 {
+                    return self.be_inside(number);
+                }
+                awake = AWAKE;
+            }
+        }
+
+        fn be_inside(&self, number: usize) {
             // SAFETY: under the lock.
             self.order.with_mut(|order| unsafe { (*order).push(number) });
-            // SAFETY: locked above.
+            // SAFETY: locked by the caller.
             unsafe { self.raw.unlock() };
+        }
+
+        /// All are done: nothing is left of them. Returns the order.
+        fn into_order(&self) -> Vec<usize> {
+            assert_eq!(self.raw.word.load(Ordering::Relaxed), 0);
+            assert!(self.raw.lines.lock().is_empty());
+            // SAFETY: all are done.
+            self.order.with(|order| unsafe { (*order).clone() })
         }
     }
 
-    /// Three threads. Nobody sleeps for ever, they are never inside together, and in the end the word is clear.
-    fn check(due: bool) {
-        let seen: &'static Mutex<HashSet<Vec<usize>>> = Box::leak(Box::default());
+    fn spawn(guarded: &Arc<Guarded>, f: impl FnOnce(&Guarded) + 'static) -> thread::JoinHandle<()> {
+        let guarded = guarded.clone();
+        thread::spawn(move || f(&guarded))
+    }
+
+    /// Three threads, one of which comes twice. Nobody sleeps for ever, they are never inside together, and in the end the word is
+    /// clear. Reached: every order.
+    fn three_lockers(due: bool) {
+        let orders = Outcomes::new();
         fairness::set_due(due);
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(2);
-        model.check(move || {
+        check(2, move || {
             let guarded = Guarded::new();
-            let others: Vec<_> = (1..3)
-                .map(|number| {
-                    let guarded = guarded.clone();
-                    loom::thread::spawn(move || guarded.enter(number))
-                })
-                .collect();
+            let others = [1, 2].map(|number| spawn(&guarded, move |guarded| guarded.enter(number)));
+            guarded.enter(0);
             guarded.enter(0);
             others.into_iter().for_each(|other| other.join().unwrap());
-            assert_eq!(guarded.raw.word.load(Ordering::Relaxed), 0);
-            assert!(guarded.raw.lines.lock().is_empty());
-            // SAFETY: all are done.
-            seen.lock().unwrap().insert(guarded.order.with(|order| unsafe { (*order).clone() }));
+            orders.note(guarded.into_order());
         });
-        assert_eq!(seen.lock().unwrap().len(), 6, "in every order");
+        let every = [
+            [0, 0, 1, 2], [0, 0, 2, 1], [0, 1, 0, 2], [0, 2, 0, 1], [0, 1, 2, 0], [0, 2, 1, 0],
+            [1, 0, 0, 2], [2, 0, 0, 1], [1, 0, 2, 0], [2, 0, 1, 0], [1, 2, 0, 0], [2, 1, 0, 0],
+        ];
+        orders.assert(every.map(Vec::from));
     }
 
     #[test]
     fn loom_mutex_woken_to_try_loses_no_wake() {
-        check(false);
+        three_lockers(false);
     }
 
     #[test]
     fn loom_mutex_given_on_loses_no_wake() {
-        check(true);
+        three_lockers(true);
+    }
+
+    /// Two lock, a third gives up when it would have to wait: that costs nobody a wake. Reached: it got in, and it did not.
+    fn one_gives_up(due: bool) {
+        let got_in = Outcomes::new();
+        fairness::set_due(due);
+        check(3, move || {
+            let guarded = Guarded::new();
+            let others =
+                [spawn(&guarded, |guarded| guarded.enter(1)), spawn(&guarded, |guarded| guarded.enter_or_give_up(2))];
+            guarded.enter(0);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            let order = guarded.into_order();
+            assert!(order.contains(&0) && order.contains(&1));
+            got_in.note(order.contains(&2));
+        });
+        got_in.assert([false, true]);
+    }
+
+    #[test]
+    fn loom_mutex_given_up_by_one_who_was_to_try_loses_no_wake() {
+        one_gives_up(false);
+    }
+
+    #[test]
+    fn loom_mutex_given_up_by_one_who_was_given_it_loses_no_wake() {
+        one_gives_up(true);
     }
 }

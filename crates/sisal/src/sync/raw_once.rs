@@ -189,3 +189,98 @@ impl Drop for Running<'_> {
         self.once.end(self.becomes);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::super::models::{Outcomes, check};
+    use super::*;
+    use crate::prim::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+    use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+
+    /// Something to be done once, and how often it was.
+    struct Task {
+        once: RawOnce,
+        done: UnsafeCell<u32>,
+    }
+
+    // SAFETY: the cell is written by the initialiser and read afterwards, which the model checks.
+    unsafe impl Sync for Task {}
+    // SAFETY: as above.
+    unsafe impl Send for Task {}
+
+    impl Task {
+        fn call(&self) -> bool {
+            let mut mine = false;
+            self.once.call(Panicking::LeavesIncomplete, Location::caller(), || {
+                // SAFETY: run once.
+                self.done.with_mut(|done| unsafe { *done += 1 });
+                mine = true;
+            });
+            mine
+        }
+
+        fn assert_done(&self) {
+            // SAFETY: complete.
+            self.done.with(|done| assert_eq!(unsafe { *done }, 1));
+        }
+    }
+
+    fn spawn<T: 'static>(task: &Arc<Task>, f: impl FnOnce(&Task) -> T + 'static) -> thread::JoinHandle<T> {
+        let task = task.clone();
+        thread::spawn(move || f(&task))
+    }
+
+    fn new() -> Arc<Task> {
+        Arc::new(Task { once: RawOnce::new(), done: UnsafeCell::new(0) })
+    }
+
+    /// Two call it and one waits: it is done once, and seen by all. Reached: either one does it.
+    #[test]
+    fn loom_once_is_done_once_and_seen_by_all() {
+        let first = Outcomes::new();
+        check(3, move || {
+            let task = new();
+            let caller = spawn(&task, |task| {
+                let mine = task.call();
+                task.assert_done();
+                mine
+            });
+            let waiter = spawn(&task, |task| {
+                task.once.wait(Location::caller());
+                task.assert_done();
+            });
+            let mine = task.call();
+            task.assert_done();
+            assert_ne!(mine, caller.join().unwrap());
+            waiter.join().unwrap();
+            first.note(mine);
+        });
+        first.assert([false, true]);
+    }
+
+    /// The first who calls it may panic: then another does it, and nobody waits for ever. Reached: it panicked, or came too late.
+    #[test]
+    fn loom_once_left_incomplete_is_done_by_the_next() {
+        let panicked = Outcomes::new();
+        check(3, move || {
+            let task = new();
+            let caller = spawn(&task, |task| {
+                task.call();
+                task.assert_done();
+            });
+            let waiter = spawn(&task, |task| {
+                task.once.wait(Location::caller());
+                task.assert_done();
+            });
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                task.once.call(Panicking::LeavesIncomplete, Location::caller(), || resume_unwind(Box::new(())));
+            }));
+            panicked.note(result.is_err());
+            caller.join().unwrap();
+            waiter.join().unwrap();
+        });
+        panicked.assert([false, true]);
+    }
+}

@@ -265,3 +265,117 @@ impl RawRwLock {
         debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the lock ends this wait");
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::super::models::{Outcomes, check};
+    use super::*;
+    use crate::prim::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+    use std::panic::Location;
+
+    /// A lock, and a number it guards.
+    struct Guarded {
+        raw: RawRwLock,
+        number: UnsafeCell<u32>,
+    }
+
+    // SAFETY: the cell is touched under the lock, which the model checks.
+    unsafe impl Sync for Guarded {}
+    // SAFETY: as above.
+    unsafe impl Send for Guarded {}
+
+    impl Guarded {
+        fn new() -> Arc<Guarded> {
+            Arc::new(Guarded { raw: RawRwLock::new(), number: UnsafeCell::new(0) })
+        }
+
+        fn read(&self) -> u32 {
+            self.raw.read(Location::caller());
+            self.leave_reading()
+        }
+
+        fn leave_reading(&self) -> u32 {
+            // SAFETY: under the lock.
+            let number = self.number.with(|number| unsafe { *number });
+            // SAFETY: the caller reads.
+            unsafe { self.raw.unlock_read() };
+            number
+        }
+
+        fn add_one(&self) {
+            // SAFETY: under the lock.
+            self.number.with_mut(|number| unsafe { *number += 1 });
+        }
+
+        fn write(&self) {
+            self.raw.write(Location::caller());
+            self.add_one();
+            // SAFETY: the caller writes.
+            unsafe { self.raw.unlock_write() };
+        }
+
+        /// All are done: nothing is left of them.
+        fn assert_unlocked(&self) {
+            assert_eq!(self.raw.word.load(Ordering::Relaxed), 0);
+            assert!(self.raw.try_write());
+        }
+    }
+
+    fn spawn<T: 'static>(guarded: &Arc<Guarded>, f: impl FnOnce(&Guarded) -> T + 'static) -> thread::JoinHandle<T> {
+        let guarded = guarded.clone();
+        thread::spawn(move || f(&guarded))
+    }
+
+    /// One writes twice, two read: nobody is inside with a writer, and nobody is forgotten; not even if the last reader is so late that
+    /// the writer waits for the other one by now. Reached: everything there is to read.
+    #[test]
+    fn loom_rwlock_two_readers_and_a_writer() {
+        let read = Outcomes::new();
+        check(2, move || {
+            let guarded = Guarded::new();
+            let readers = [spawn(&guarded, Guarded::read), spawn(&guarded, Guarded::read)];
+            guarded.write();
+            guarded.write();
+            read.note(readers.map(|reader| reader.join().unwrap()));
+            guarded.assert_unlocked();
+        });
+        read.assert((0..3).flat_map(|one| (0..3).map(move |other| [one, other])));
+    }
+
+    /// Two write, one reads.
+    #[test]
+    fn loom_rwlock_two_writers_and_a_reader() {
+        let read = Outcomes::new();
+        check(2, move || {
+            let guarded = Guarded::new();
+            let writers = [spawn(&guarded, Guarded::write), spawn(&guarded, Guarded::write)];
+            read.note(guarded.read());
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            guarded.assert_unlocked();
+        });
+        read.assert(0..3);
+    }
+
+    /// A writer goes on as a reader, with another reader and another writer about: it reads what it has written.
+    #[test]
+    fn loom_rwlock_downgraded() {
+        let read = Outcomes::new();
+        check(2, move || {
+            let guarded = Guarded::new();
+            let (reader, writer) = (spawn(&guarded, Guarded::read), spawn(&guarded, Guarded::write));
+            guarded.raw.write(Location::caller());
+            guarded.add_one();
+            // SAFETY: written before the other, or after it; nobody has written since.
+            let mine = guarded.number.with(|number| unsafe { *number });
+            // SAFETY: we write.
+            unsafe { guarded.raw.downgrade() };
+            assert_eq!(guarded.leave_reading(), mine);
+            read.note((mine, reader.join().unwrap()));
+            writer.join().unwrap();
+            guarded.assert_unlocked();
+        });
+        read.assert([1, 2].into_iter().flat_map(|mine| (0..3).map(move |other| (mine, other))));
+    }
+}

@@ -328,3 +328,87 @@ impl fmt::Display for AcquireTimeoutError {
 }
 
 impl std::error::Error for AcquireTimeoutError {}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::super::models::{Outcomes, check, give_up_or_park};
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// As [`Semaphore::wait`] does it, but gives up when it would have to park. True if it got its permits.
+    fn acquire_or_give_up(semaphore: &Semaphore, many: usize) -> bool {
+        let wait = Wait::new(park::me());
+        let request = Request::new(&wait, many);
+        {
+            let mut permits = semaphore.permits.lock();
+            if permits.take(many) {
+                return true;
+            }
+            // SAFETY: claimed and unparked, or taken off by `give_up`.
+            unsafe { permits.line.push(&request) };
+        }
+        let gave_up = give_up_or_park(&wait);
+        if gave_up {
+            semaphore.give_up(&request);
+        }
+        !gave_up
+    }
+
+    /// One permit comes. One wants two and gives up; one wants one, and must get it, also if it stands behind. Reached: the one who gave
+    /// up stood before the other, and behind it or alone.
+    #[test]
+    fn loom_semaphore_given_up_at_the_head_lets_those_behind_through() {
+        let was_first = Outcomes::new();
+        check(3, move || {
+            let semaphore = Arc::new(Semaphore::new(0));
+            let quitter = {
+                let semaphore = semaphore.clone();
+                thread::spawn(move || assert!(!acquire_or_give_up(&semaphore, 2)))
+            };
+            let taker = {
+                let semaphore = semaphore.clone();
+                thread::spawn(move || {
+                    was_first.note(semaphore.permits.lock().line.is_empty());
+                    drop(semaphore.acquire().unwrap());
+                })
+            };
+            semaphore.add_permits(1);
+            quitter.join().unwrap();
+            taker.join().unwrap();
+            assert_eq!(semaphore.available(), 1);
+        });
+        was_first.assert([false, true]);
+    }
+
+    /// Two permits come, one by one. Two want one, one of which may give up, or get it and give it back; one wants both. No permit is
+    /// lost. Reached: it gave up, and it did not.
+    #[test]
+    fn loom_semaphore_loses_no_permit() {
+        let got = Outcomes::new();
+        check(2, move || {
+            let semaphore = Arc::new(Semaphore::new(0));
+            let quitter = {
+                let semaphore = semaphore.clone();
+                thread::spawn(move || {
+                    let acquired = acquire_or_give_up(&semaphore, 1);
+                    if acquired {
+                        semaphore.add_permits(1);
+                    }
+                    got.note(acquired);
+                })
+            };
+            let taker = {
+                let semaphore = semaphore.clone();
+                thread::spawn(move || drop(semaphore.acquire_many(2).unwrap()))
+            };
+            semaphore.add_permits(1);
+            semaphore.add_permits(1);
+            drop(semaphore.acquire().unwrap());
+            quitter.join().unwrap();
+            taker.join().unwrap();
+            assert_eq!(semaphore.available(), 2);
+        });
+        got.assert([false, true]);
+    }
+}

@@ -129,3 +129,30 @@ impl fmt::Debug for WaitGroup {
         f.debug_struct("WaitGroup").field("count", &self.members.lock().count).finish()
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::super::models::check;
+    use super::*;
+    use crate::prim::atomic::{AtomicU32, Ordering};
+    use loom::thread;
+
+    /// Two members do something and leave, and one waits for them: it sees what they did.
+    #[test]
+    fn loom_wait_group_waits_for_all() {
+        check(3, || {
+            let group = WaitGroup::new();
+            let done = loom::sync::Arc::new(AtomicU32::new(0));
+            let members = [(); 2].map(|()| {
+                let (group, done) = (group.clone(), done.clone());
+                thread::spawn(move || {
+                    done.fetch_add(1, Ordering::Relaxed);
+                    drop(group);
+                })
+            });
+            group.wait().unwrap();
+            assert_eq!(done.load(Ordering::Relaxed), 2);
+            members.into_iter().for_each(|member| member.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,48 @@
+//! Structured concurrency: children that end before their opener goes on, and what ends them early.
+//!
+//! - [`open`]: opening a nursery, its body, its end and what comes of it. [`options`]: with a time limit, by signals, collecting errors.
+//! - [`inside`]: the nursery as body and children see it. [`child`]: its children. [`policy`]: what becomes of errors and panics.
+//! - [`roster`]: how the opener waits for the last child. [`closing`]: channels that are closed with the nursery.
+//! - [`token`]: cancelling by hand. [`shield`]: not being cancelled.
+//!
+//! The mechanism of cancellation is that of [`cancel_node`](crate::fiber::cancel_node) and [`scope`](crate::park::scope).
+//!
+//! # The frame
+//! A nursery lies in the frame of its opener, and so does what children borrow. Both are left when every child has ended, whatever
+//! happens: a panic of the body is caught first, and the wait for the end can't be cancelled. A child that ends
+//! 1. drops its closure and its result, inside its scope,
+//! 2. leaves the scope, after which the nursery's node does not lead to it any more,
+//! 3. hands its error or panic to the nursery,
+//! 4. counts itself out in the roster, which is its last touch of the frame.
+//!
+//! A child that is not run, because the nursery, the child or the runtime is ending, does the same without calling the closure.
+
+pub(crate) mod roster;
+
+#[cfg(not(loom))]
+mod child;
+#[cfg(not(loom))]
+mod closing;
+#[cfg(not(loom))]
+mod inside;
+#[cfg(not(loom))]
+mod open;
+#[cfg(not(loom))]
+mod options;
+#[cfg(not(loom))]
+mod policy;
+#[cfg(not(loom))]
+mod shield;
+#[cfg(not(loom))]
+mod token;
+
+#[cfg(not(loom))]
+pub use self::{
+    child::{Child, ChildBuilder},
+    inside::Nursery,
+    open::nursery,
+    options::NurseryOptions,
+    policy::ChildResult,
+    shield::{check_cancelled, shield},
+    token::CancelToken,
+};

@@ -1,0 +1,203 @@
+//! What happens in signal context, and putting handlers in place.
+//!
+//! In signal context only atomics are touched, and only `write`, `getpid`, `sigaction` and `raise` are called, which may be called there.
+//! The handler runs on the alternate stack where there is one, as on all threads that run fibers.
+#![allow(unsafe_code, reason = "signal handlers are set, and called, by C functions")]
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+
+const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+
+/// What the handler knows of each signal.
+struct Slot {
+    /// The next one is told to whoever listens.
+    armed: AtomicBool,
+    /// What was done with this signal before. Null if there was never a handler of ours.
+    before: AtomicPtr<Before>,
+}
+
+static SLOTS: [Slot; SIGNALS.len()] =
+    [const { Slot { armed: AtomicBool::new(false), before: AtomicPtr::new(ptr::null_mut()) } }; SIGNALS.len()];
+/// Where to ring.
+static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
+/// The process that listens. After a `fork` the child has the same handlers, and must not ring for its parent.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// An event that can be rung in signal context. It is there for as long as the process.
+#[derive(Copy, Clone)]
+pub(super) struct Bell(libc::c_int);
+
+impl Bell {
+    pub(super) fn new() -> io::Result<Bell> {
+        // SAFETY: takes no pointers.
+        match unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) } {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(Bell(descriptor)),
+        }
+    }
+
+    fn ring(self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: the bytes are there. An event takes eight, and blocks only if it has been rung 2^64 - 2 times and not been heard.
+        unsafe { libc::write(self.0, one.as_ptr().cast(), one.len()) };
+    }
+
+    /// Sleeps until it is rung; false if it can't be any more, since the process has closed descriptors that are not its own.
+    pub(super) fn wait(self) -> bool {
+        let mut rings = [0u8; 8];
+        loop {
+            // SAFETY: there is room for the eight bytes of an event.
+            let read = unsafe { libc::read(self.0, rings.as_mut_ptr().cast(), rings.len()) };
+            if read == rings.len() as isize {
+                return true;
+            }
+            if read != -1 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return false;
+            }
+        }
+    }
+}
+
+/// From now on the next signal of each kind is told to whoever listens.
+pub(super) fn arm() {
+    // ORDERING: Relaxed: all that the handler reads for it was written before the first handler was put in place, by a system call.
+    SLOTS.iter().for_each(|slot| slot.armed.store(true, Ordering::Relaxed));
+}
+
+/// What is done with a signal: as much as a handler needs to know.
+#[derive(Copy, Clone, PartialEq, Eq)]
+struct Before {
+    action: libc::sighandler_t,
+    takes_info: bool,
+}
+
+impl Before {
+    /// Does it, in signal context. `told` if somebody has been told of the signal, who takes care of what would be the default.
+    unsafe fn act(
+        self,
+        signal: libc::c_int,
+        told: bool,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
+        match self.action {
+            libc::SIG_IGN => {}
+            libc::SIG_DFL if told => {}
+            libc::SIG_DFL => {
+                // It is blocked while its handler runs, so the raised one comes when that has returned, and finds the default.
+                // SAFETY: both may be called in signal context; the action is a complete one.
+                unsafe {
+                    libc::sigaction(signal, &action(libc::SIG_DFL, 0), ptr::null_mut());
+                    libc::raise(signal);
+                }
+            }
+            handler if self.takes_info => {
+                // SAFETY: it was put in place as such a handler by somebody else.
+                unsafe {
+                    mem::transmute::<usize, extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void)>(handler)(
+                        signal, info, context,
+                    );
+                }
+            }
+            // SAFETY: as above.
+            handler => unsafe { mem::transmute::<usize, extern "C" fn(libc::c_int)>(handler)(signal) },
+        }
+    }
+}
+
+/// The handler.
+extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the address of this thread's own; whatever is interrupted may be about to read it.
+    let (place, errno) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
+    if let Some(at) = SIGNALS.iter().position(|&known| known == signal) {
+        let slot = &SLOTS[at];
+        // SAFETY: takes no pointers.
+        let is_ours = unsafe { libc::getpid() } == PROCESS.load(Ordering::Relaxed);
+        let told = is_ours && slot.armed.swap(false, Ordering::Relaxed);
+        if told {
+            Bell(DESCRIPTOR.load(Ordering::Relaxed)).ring();
+        }
+        // ORDERING: Acquire pairs with the Release in `Handlers::install`.
+        // SAFETY: what it points to is never freed.
+        if let Some(before) = unsafe { slot.before.load(Ordering::Acquire).as_ref() } {
+            // SAFETY: we are in signal context, with what we were given.
+            unsafe { before.act(signal, told, info, context) };
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *place = errno };
+}
+
+fn action(handler: libc::sighandler_t, flags: libc::c_int) -> libc::sigaction {
+    // SAFETY: a C struct of integers and an optional function, for which all zero is a value; and an empty set of signals is zero.
+    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+    action.sa_sigaction = handler;
+    action.sa_flags = flags;
+    action
+}
+
+fn ours() -> libc::sighandler_t {
+    on_signal as *const () as libc::sighandler_t
+}
+
+/// What is done with a signal now.
+fn current(signal: libc::c_int) -> libc::sigaction {
+    let mut current = action(libc::SIG_DFL, 0);
+    // SAFETY: it is only asked for, into a place that is there.
+    let failed = unsafe { libc::sigaction(signal, ptr::null(), &mut current) } != 0;
+    debug_assert!(!failed, "INVARIANT: these signals exist");
+    current
+}
+
+fn put(signal: libc::c_int, action: &libc::sigaction) {
+    // SAFETY: a complete action: ours, or one that was in place before.
+    let failed = unsafe { libc::sigaction(signal, action, ptr::null_mut()) } != 0;
+    debug_assert!(!failed, "INVARIANT: these signals can be handled");
+}
+
+/// Our handlers, in place, and what was there before.
+pub(super) struct Handlers {
+    before: [libc::sigaction; SIGNALS.len()],
+}
+
+impl Handlers {
+    /// Puts the handlers in place; they ring `bell`.
+    pub(super) fn install(bell: Bell) -> Handlers {
+        DESCRIPTOR.store(bell.0, Ordering::Relaxed);
+        PROCESS.store(std::process::id().cast_signed(), Ordering::Relaxed);
+        let before = SIGNALS.map(current);
+        for ((&signal, slot), before) in SIGNALS.iter().zip(&SLOTS).zip(&before) {
+            slot.remember(Before {
+                action: before.sa_sigaction,
+                takes_info: before.sa_flags & libc::SA_SIGINFO != 0,
+            });
+            put(signal, &action(ours(), libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART));
+        }
+        Handlers { before }
+    }
+
+    /// Puts back what was there before, unless somebody else has put something there since.
+    pub(super) fn remove(self) {
+        for (&signal, before) in SIGNALS.iter().zip(&self.before) {
+            if current(signal).sa_sigaction == ours() {
+                put(signal, before);
+            }
+        }
+    }
+}
+
+impl Slot {
+    /// A handler may still be running that was put in place earlier, so what it reads is never freed. It is the same each time, as a rule,
+    /// and then not made anew.
+    fn remember(&self, before: Before) {
+        let known = self.before.load(Ordering::Relaxed);
+        // SAFETY: what it points to is never freed or changed.
+        if unsafe { known.as_ref() } != Some(&before) {
+            // ORDERING: Release pairs with the Acquire in `on_signal`.
+            self.before.store(Box::leak(Box::new(before)), Ordering::Release);
+        }
+    }
+}
