@@ -48,9 +48,9 @@ mod sched;
 mod builder;
 #[cfg(not(loom))]
 mod join;
+mod nursery;
 #[cfg(not(loom))]
 pub mod output;
-mod nursery;
 mod park;
 #[cfg(not(loom))]
 mod runtime;

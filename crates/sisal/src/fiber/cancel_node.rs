@@ -218,12 +218,10 @@ mod tests {
         assert_eq!((top.cause(), left.cause(), both.cause()), (None, None, Some(Cause::Deadline)));
         top.cancel(Cause::Request, &|_| ());
         left.cancel(Cause::Failure, &|_| ());
-        assert_eq!([&top, &left, &right, &both].map(CancelNode::cause).map(Option::unwrap), [
-            Cause::Request,
-            Cause::Request,
-            Cause::Request,
-            Cause::Deadline
-        ]);
+        assert_eq!(
+            [&top, &left, &right, &both].map(CancelNode::cause).map(Option::unwrap),
+            [Cause::Request, Cause::Request, Cause::Request, Cause::Deadline]
+        );
         let expected = [(2, Cause::Deadline), (1, Cause::Request), (3, Cause::Request), (0, Cause::Request)];
         assert_eq!(*called.borrow(), expected);
         // SAFETY: it is not linked.

@@ -23,13 +23,7 @@ pub(super) struct Plan {
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan {
-            runtime: None,
-            expiry: Moment::NEVER,
-            policy: Policy::EndWithFirst,
-            ends_on_signals: false,
-            name: None,
-        }
+        Plan { runtime: None, expiry: Moment::NEVER, policy: Policy::EndWithFirst, ends_on_signals: false, name: None }
     }
 }
 

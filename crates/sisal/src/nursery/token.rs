@@ -75,7 +75,8 @@ impl Token {
         Arc::new_cyclic(|token: &Weak<Token>| {
             // SAFETY: the address of a field, in the block that is being made.
             let node = unsafe { &raw const (*token.as_ptr()).node };
-            let node = NonNull::new(node.cast_mut()).unwrap_or_else(|| unreachable!("INVARIANT: a block has an address"));
+            let node =
+                NonNull::new(node.cast_mut()).unwrap_or_else(|| unreachable!("INVARIANT: a block has an address"));
             Token {
                 node: CancelNode::new(None),
                 follower: Follower::new(What::Node(node)),

@@ -76,13 +76,7 @@ struct Before {
 
 impl Before {
     /// Does it, in signal context. `told` if somebody has been told of the signal, who takes care of what would be the default.
-    unsafe fn act(
-        self,
-        signal: libc::c_int,
-        told: bool,
-        info: *mut libc::siginfo_t,
-        context: *mut libc::c_void,
-    ) {
+    unsafe fn act(self, signal: libc::c_int, told: bool, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
         match self.action {
             libc::SIG_IGN => {}
             libc::SIG_DFL if told => {}
@@ -97,9 +91,9 @@ impl Before {
             handler if self.takes_info => {
                 // SAFETY: it was put in place as such a handler by somebody else.
                 unsafe {
-                    mem::transmute::<usize, extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void)>(handler)(
-                        signal, info, context,
-                    );
+                    mem::transmute::<usize, extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void)>(
+                        handler,
+                    )(signal, info, context);
                 }
             }
             // SAFETY: as above.
@@ -170,10 +164,7 @@ impl Handlers {
         PROCESS.store(std::process::id().cast_signed(), Ordering::Relaxed);
         let before = SIGNALS.map(current);
         for ((&signal, slot), before) in SIGNALS.iter().zip(&SLOTS).zip(&before) {
-            slot.remember(Before {
-                action: before.sa_sigaction,
-                takes_info: before.sa_flags & libc::SA_SIGINFO != 0,
-            });
+            slot.remember(Before { action: before.sa_sigaction, takes_info: before.sa_flags & libc::SA_SIGINFO != 0 });
             put(signal, &action(ours(), libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART));
         }
         Handlers { before }

@@ -4,6 +4,10 @@
 //! cargo run --release --example tour
 //! ```
 
+mod print;
+mod waiting;
+
+use print::{grouped, line, milliseconds, nanoseconds, resident, seconds, section};
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::hint::black_box;
@@ -28,7 +32,13 @@ fn main() -> Outcome {
         the_first_of_several()?;
         what_is_not_send()?;
         values_of_ones_own()?;
-        deep_recursion()
+        deep_recursion()?;
+        waiting::hand_to_hand()?;
+        waiting::a_pipeline()?;
+        waiting::whatever_comes_first()?;
+        waiting::children_that_borrow()?;
+        waiting::in_time()?;
+        waiting::together_or_not_at_all()
     })?;
     in_the_background()?;
     what_is_left_over()?;
@@ -234,7 +244,7 @@ fn deep_recursion() -> Outcome {
 /// A runtime in the background leaves the calling thread free, for a GUI's main loop.
 fn in_the_background() -> Outcome {
     static FRAMES: AtomicU64 = AtomicU64::new(0);
-    section(10, "A runtime in the background");
+    section(16, "A runtime in the background");
     let runtime = sisal::Runtime::builder().workers(2).name("tour").build()?;
     let job = runtime.spawn(|| -> Result<&str, sisal::Cancelled> {
         sisal::sleep(Duration::from_millis(100))?;
@@ -260,7 +270,7 @@ fn in_the_background() -> Outcome {
 fn what_is_left_over() -> Outcome {
     static STARTED: AtomicBool = AtomicBool::new(false);
     static STOP: AtomicBool = AtomicBool::new(false);
-    section(11, "What is left over at the end");
+    section(17, "What is left over at the end");
     let (fresh, asleep) = sisal::Runtime::builder().workers(1).run(|| {
         let asleep = sisal::spawn(|| sisal::sleep(Duration::from_secs(3_600)));
         sisal::yield_now();
@@ -294,46 +304,4 @@ fn what_is_left_over() -> Outcome {
 
 fn current() -> Result<sisal::Handle, &'static str> {
     sisal::Handle::current().ok_or("there is no runtime here")
-}
-
-fn section(number: u32, title: &str) {
-    println!("\n{number:2}. {title}");
-}
-
-fn line(what: &str, figure: impl ToString) {
-    let figure = figure.to_string();
-    println!("    {what:.<40} {figure}");
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.2} s", time.as_secs_f64())
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.1} ms", time.as_secs_f64() * 1e3)
-}
-
-fn nanoseconds(time: Duration, count: u64) -> String {
-    format!("{:.0} ns", time.as_secs_f64() * 1e9 / count as f64)
-}
-
-/// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Bytes of memory this process has in use.
-fn resident() -> Result<u64, Box<dyn Error>> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kibibytes = line.and_then(|line| line.split_whitespace().nth(1));
-    Ok(kibibytes.ok_or("no VmRSS in /proc/self/status")?.parse::<u64>()? * 1024)
 }
