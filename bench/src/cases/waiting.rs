@@ -52,7 +52,7 @@ pub(super) static CASES: &[Case] = &[
         "pingpong-cross",
         "the same, the fibers forced onto 2 threads",
         "ns per round trip",
-        [ping_pong_cross(300_000), ping_pong_cross(50_000)],
+        [ping_pong_cross(200_000), ping_pong_cross(50_000)],
     ),
     Case {
         references: UNBOUNDED,

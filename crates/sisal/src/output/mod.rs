@@ -43,6 +43,7 @@ mod writer;
 
 use self::sink::{Stderr, Stdout};
 use self::stream::Stream;
+use crate::prim::reason::Place;
 use std::fmt::{self, Write};
 use std::io;
 use std::panic::Location;
@@ -92,9 +93,15 @@ fn format(text: fmt::Arguments<'_>, end: &str) -> Vec<u8> {
 /// ```
 #[track_caller]
 pub fn flush() -> io::Result<()> {
-    let place = Location::caller();
-    let (stdout, stderr) = (STDOUT.flush(place), STDERR.flush(place));
-    stdout.and(stderr)
+    settle(Location::caller());
+    let (stdout, stderr) = (STDOUT.take_error(), STDERR.take_error());
+    stdout.or(stderr).map_or(Ok(()), Err)
+}
+
+/// As [`flush`], but leaves the error to that. For the end of a runtime.
+pub(crate) fn settle(place: Place) {
+    STDOUT.settle(place);
+    STDERR.settle(place);
 }
 
 /// Prints a line to the standard output, whole, without blocking the worker. As [`std::println!`], but see

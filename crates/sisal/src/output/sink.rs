@@ -1,10 +1,11 @@
 //! Where output goes: a descriptor, behind the lock that `std` has for it.
-#![allow(unsafe_code, reason = "poll is a C function")]
+#![allow(unsafe_code, reason = "descriptors are borrowed by number, and poll is a C function")]
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{FromRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// What is written at a time when the writer must not block: if a pipe has room at all, it has room for 4 KiB, of which `std`
 /// may still have 1 KiB to write.
@@ -74,12 +75,28 @@ pub(super) fn write_some(out: &mut dyn Write, descriptor: RawFd, text: &[u8]) ->
     Ok(written)
 }
 
+/// Whether writing to it never waits for anybody: a file, or what takes everything.
+pub(super) fn waits_for_nobody(descriptor: RawFd) -> bool {
+    with_file(descriptor, |file| {
+        file.metadata().is_ok_and(|data| {
+            let kind = data.file_type();
+            kind.is_file() || (kind.is_char_device() && data.rdev() == libc::makedev(NULL.0, NULL.1))
+        })
+    })
+}
+
+/// The numbers of `/dev/null`.
+const NULL: (libc::c_uint, libc::c_uint) = (1, 3);
+
 /// Writes all without any lock, in the child of a fork, where nobody would ever free it.
 pub(super) fn write_unlocked(descriptor: RawFd, text: &[u8]) {
-    // SAFETY: it is not closed here; and if somebody has closed it, the write fails, which is fine.
-    let mut file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) });
-    // There is nobody to tell.
-    let _ = write_all(&mut *file, descriptor, text);
+    // There is nobody to tell of an error.
+    let _ = with_file(descriptor, |file| write_all(file, descriptor, text));
+}
+
+fn with_file<R>(descriptor: RawFd, f: impl FnOnce(&mut File) -> R) -> R {
+    // SAFETY: it is not closed here; and if somebody has closed it, all uses fail, which is fine.
+    f(&mut ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
 }
 
 /// What to write at a time: whole lines, if there are any.

@@ -17,8 +17,8 @@
 //! 1. Under the stream's lock: take what an earlier pump has not finished, or else the whole queue. If there is neither,
 //!    the stream is unattended, and we are done.
 //! 2. Let in those who wait for room.
-//! 3. Write. Whoever must not block asks before each piece whether the descriptor takes it. If it does not, or when enough was
-//!    written for others, put the rest back and call the [writer](super::writer), a thread that may block, to pump. The stream stays attended.
+//! 3. Write. Whoever must not block asks before each piece whether the descriptor takes it, unless it is a file. If it does not, or
+//!    when enough was written for others, put the rest back and call the [writer](super::writer), a thread that may block, to pump. The stream stays attended.
 //! 4. Wake those who wait for what was written. Go on with 1.
 //!
 //! Why nothing is left lying: a stream is made attended by whoever pumps after that, and made unattended only under the stream's lock, with
@@ -49,6 +49,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::mem;
 use std::ptr;
+use std::sync::OnceLock;
 
 /// How much may wait to be written before who prints waits too. More than this is there only if one text is longer.
 pub(super) const ROOM: usize = 64 << 10;
@@ -62,6 +63,9 @@ type Text = Vec<u8>;
 pub(super) struct Stream<S> {
     sink: S,
     writer: Writer,
+    /// Whether no write ever waits for anybody, as it was at the first. (Should the descriptor have become something else since,
+    /// whoever writes may be kept, or asks in vain.)
+    never_waits: OnceLock<bool>,
     inner: Lock<Inner>,
 }
 
@@ -121,7 +125,7 @@ impl<S: Sink> Stream<S> {
             for_queued: WaitList::new(),
             error: None,
         };
-        Stream { sink, writer: Writer::new(), inner: Lock::new(inner) }
+        Stream { sink, writer: Writer::new(), never_waits: OnceLock::new(), inner: Lock::new(inner) }
     }
 
     /// Writes `text`, now or soon.
@@ -186,18 +190,18 @@ impl<S: Sink> Stream<S> {
         }
     }
 
-    /// Waits until all that was printed before is written, and returns the error if there was one.
-    pub(super) fn flush(&self, place: Place) -> io::Result<()> {
-        if exit::is_forked() {
-            return Ok(());
-        }
-        if in_fiber() {
-            self.wait_until_written(place);
-        } else {
+    /// Waits until all that was printed before is written, or lost.
+    pub(super) fn settle(&self, place: Place) {
+        if !in_fiber() {
             self.write_out();
+        } else if !exit::is_forked() {
+            self.wait_until_written(place);
         }
-        let error = self.inner.lock().error.take();
-        error.map_or(Ok(()), Err)
+    }
+
+    /// The error, if there was one since this was last called.
+    pub(super) fn take_error(&self) -> Option<io::Error> {
+        if exit::is_forked() { None } else { self.inner.lock().error.take() }
     }
 
     fn wait_until_written(&self, place: Place) {
@@ -240,9 +244,10 @@ impl<S: Sink> Stream<S> {
 
     fn write(&self, out: &mut dyn Write, text: &[u8], patience: Patience) -> io::Result<usize> {
         let descriptor = self.sink.descriptor();
-        match patience {
-            Patience::Short => sink::write_some(out, descriptor, text),
-            Patience::Unlimited => sink::write_all(out, descriptor, text).map(|()| text.len()),
+        if patience == Patience::Unlimited || *self.never_waits.get_or_init(|| sink::waits_for_nobody(descriptor)) {
+            sink::write_all(out, descriptor, text).map(|()| text.len())
+        } else {
+            sink::write_some(out, descriptor, text)
         }
     }
 

@@ -88,12 +88,14 @@ impl Worker {
     /// Ends the waits of poked fibers that are to end; true if there were any such fibers.
     pub(super) fn heed_pokes(&self) -> bool {
         let pokes = &self.remote().pokes;
-        let any = !pokes.is_empty();
+        if pokes.is_empty() {
+            return false;
+        }
         while let Some(fiber) = pokes.pop() {
             fiber.poke.taken();
             self.cancel_if_due(fiber);
         }
-        any
+        true
     }
 
     fn cancel_if_due(&self, fiber: FiberRef) {

@@ -203,6 +203,9 @@ impl Worker {
             if let Some(fiber) = self.search() {
                 return Next::Fresh(fiber);
             }
+            if !self.remote().inbox.is_empty() {
+                continue;
+            }
             if self.rest() {
                 return Next::Leave;
             }
@@ -252,15 +255,14 @@ impl Worker {
         self.shared.remotes[worker].lane.take_share(1, 1, |_| ()).map(fiber)
     }
 
-    /// Looks beyond the own queues for a while, if not too many others do.
+    /// Looks beyond the own queues for a while; if too many others do, only at the own ones. Mail from a worker that is about to look
+    /// for work itself comes within that time, and then nobody has to be woken (`pingpong-cross`).
     fn search(&self) -> Option<FiberRef> {
-        if !self.takes_fresh() || !(self.searching.get() || self.shared.idle.try_search()) {
-            return None;
-        }
-        self.searching.set(true);
         let started = self.now.get();
         loop {
-            if let Some(fiber) = self.foreign_fresh() {
+            if self.may_search()
+                && let Some(fiber) = self.foreign_fresh()
+            {
                 return Some(fiber);
             }
             if self.has_own_work() {
@@ -273,6 +275,14 @@ impl Worker {
             self.pause();
         }
         None
+    }
+
+    /// Whether this worker may take from others; it then counts as one that searches.
+    fn may_search(&self) -> bool {
+        if !self.searching.get() && self.takes_fresh() && self.shared.idle.try_search() {
+            self.searching.set(true);
+        }
+        self.searching.get()
     }
 
     /// Lets a moment pass between two looks, but not for mail.

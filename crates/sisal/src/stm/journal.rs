@@ -41,6 +41,11 @@ impl Journal {
         entry.new.as_ref().or(entry.seen.as_ref().map(|(_, value)| value))
     }
 
+    /// Whether the run has read or written the variable.
+    pub(super) fn knows(&self, cell: &Arc<Cell>) -> bool {
+        self.value(cell).is_some()
+    }
+
     fn entry(&mut self, cell: &Arc<Cell>) -> &mut Entry {
         self.entries.entry(address(cell)).or_insert_with(|| Entry {
             cell: Arc::clone(cell),
@@ -52,10 +57,10 @@ impl Journal {
     }
 
     /// The variable was read for the first time.
-    pub(super) fn note_read(&mut self, cell: &Arc<Cell>, version: Version, value: Value) {
+    pub(super) fn note_read(&mut self, cell: &Arc<Cell>, version: Version, value: Value) -> &Value {
         let entry = self.entry(cell);
         debug_assert!(entry.seen.is_none(), "INVARIANT: a variable is read once in a run");
-        entry.seen = Some((version, value));
+        &entry.seen.insert((version, value)).1
     }
 
     pub(super) fn note_write(&mut self, cell: &Arc<Cell>, value: Value) {

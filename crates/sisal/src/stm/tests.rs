@@ -102,7 +102,13 @@ fn transactions_do_not_nest() {
         &|| a.set(2),
     ];
     let refused = |nested: &dyn Fn()| {
-        let panic = catch_unwind(AssertUnwindSafe(|| atomically(|_| Ok(nested()))));
+        let transaction = || {
+            atomically(|_| {
+                nested();
+                Ok(())
+            })
+        };
+        let panic = catch_unwind(AssertUnwindSafe(transaction));
         assert!(message(panic.unwrap_err()).contains("inside a transaction"));
     };
     nested.iter().for_each(|nested| refused(nested));
@@ -319,4 +325,39 @@ fn waits_end_when_others_commit() {
         players.into_iter().for_each(|player| player.join().unwrap());
     });
     assert_eq!(ball.get(), 4_000);
+}
+
+/// Fibers and threads wait for any of many variables, which change while they link themselves to them.
+#[test]
+fn waits_for_many_variables_end_once() {
+    const VARIABLES: usize = 16;
+    const ROUNDS: u64 = 300;
+    let variables: Arc<[TVar<u64>]> = (0..VARIABLES).map(|_| TVar::new(0)).collect();
+    let wait = |variables: &[TVar<u64>]| {
+        let mut seen = 0;
+        while seen < ROUNDS * VARIABLES as u64 {
+            seen = atomically(|tx| {
+                let sum = variables.iter().try_fold(0, |sum, variable| Ok::<_, Stm>(sum + tx.read(variable)?))?;
+                check(sum > seen).map(|()| sum)
+            });
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| wait(&variables));
+        run(|| {
+            let waiters: Vec<_> = (0..4)
+                .map(|_| {
+                    let variables = Arc::clone(&variables);
+                    spawn(move || wait(&variables))
+                })
+                .collect();
+            for _ in 0..ROUNDS {
+                for variable in variables.iter().rev() {
+                    atomically(|tx| tx.modify(variable, |n| n + 1));
+                }
+                yield_now();
+            }
+            waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+        });
+    });
 }

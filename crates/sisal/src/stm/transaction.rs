@@ -9,6 +9,18 @@ use std::fmt;
 use std::sync::Arc;
 
 /// One run of a transaction: given to the closure of [`atomically`](super::atomically), which reads and writes by it.
+///
+/// ```
+/// use sisal::stm::{Stm, TVar, Transaction, atomically};
+/// fn swap(tx: &mut Transaction, a: &TVar<u8>, b: &TVar<u8>) -> Result<(), Stm> {
+///     let (x, y) = (tx.read(a)?, tx.read(b)?);
+///     tx.write(a, y)?;
+///     tx.write(b, x)
+/// }
+/// let (a, b) = (TVar::new(1), TVar::new(2));
+/// atomically(|tx| swap(tx, &a, &b));
+/// assert_eq!((a.get(), b.get()), (2, 1));
+/// ```
 pub struct Transaction {
     pub(super) journal: Journal,
     /// The reading of the clock at which all that was read was there together.
@@ -146,6 +158,16 @@ impl Transaction {
     ///
     /// # Errors
     /// Always. Return the error.
+    ///
+    /// ```
+    /// use sisal::stm::{TVar, atomically_with_error};
+    /// let seats = TVar::new(0);
+    /// let booked = atomically_with_error(|tx| match tx.read(&seats)? {
+    ///     0 => tx.abort("sold out"),
+    ///     left => Ok(tx.write(&seats, left - 1)?),
+    /// });
+    /// assert_eq!(booked, Err("sold out"));
+    /// ```
     pub fn abort<R, E>(&mut self, error: E) -> Result<R, StmError<E>> {
         Err(StmError::Abort(error))
     }
@@ -155,10 +177,13 @@ impl Transaction {
         if self.has_conflict {
             return Err(Stm::CONFLICT);
         }
-        if self.journal.value(cell).is_none() {
+        if !self.journal.knows(cell) {
             let (version, value) = cell.read();
+            if version <= self.snapshot {
+                return Ok(self.journal.note_read(cell, version, value));
+            }
             self.journal.note_read(cell, version, value);
-            if version > self.snapshot && !self.extend() {
+            if !self.extend() {
                 self.has_conflict = true;
                 return Err(Stm::CONFLICT);
             }

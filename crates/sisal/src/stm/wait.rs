@@ -25,6 +25,11 @@ impl Transaction {
         for (waiter, (cell, _)) in waiters.iter().zip(self.journal.reads()) {
             cell.unlink(waiter);
         }
+        debug_assert_eq!(
+            wait.woken(),
+            Some(woken),
+            "INVARIANT: a wait that is over has been claimed, by its owner if by nobody else"
+        );
         match woken {
             Woken::Object(_) => Ok(()),
             Woken::Cancelled(cause) => Err(Cancelled::by(cause)),

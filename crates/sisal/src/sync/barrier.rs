@@ -79,7 +79,7 @@ impl Barrier {
 
     fn wait_at(&self, place: Place) -> BarrierWaitResult {
         let wait = Wait::new(park::me());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         // SAFETY: if it was enlisted it is claimed and unparked before this function returns, since nothing else ends its wait.
         let is_leader = unsafe { self.arrive(&waiter) };
         if is_leader {
@@ -120,6 +120,11 @@ impl fmt::Debug for Barrier {
 }
 
 /// What [`Barrier::wait`] returns.
+///
+/// ```
+/// let result = sisal::sync::Barrier::new(1).wait();
+/// assert_eq!(format!("{result:?}"), "BarrierWaitResult { is_leader: true }");
+/// ```
 pub struct BarrierWaitResult(bool);
 
 impl BarrierWaitResult {

@@ -201,7 +201,7 @@ impl Condvar {
         place: Place,
     ) -> Result<WaitTimeoutResult, Cancelled> {
         let wait = Wait::new(park::me());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         // SAFETY: claimed by the list and unparked, or removed below.
         unsafe { self.waiting.lock().push(&waiter) };
         guard.unlocked(place, || self.park(&wait, &waiter, deadline, place))
@@ -239,6 +239,13 @@ impl fmt::Debug for Condvar {
 }
 
 /// Whether a wait for a [`Condvar`] ended because its time was up.
+///
+/// ```
+/// use sisal::sync::{Condvar, Mutex, WaitTimeoutResult};
+/// let (mutex, changed) = (Mutex::new(()), Condvar::new());
+/// let result: WaitTimeoutResult = changed.wait_timeout(&mut mutex.lock(), std::time::Duration::ZERO).unwrap();
+/// assert!(result.timed_out());
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct WaitTimeoutResult(bool);
 
@@ -323,7 +330,7 @@ mod loom_models {
                 let flag = flag.clone();
                 thread::spawn(move || {
                     let wait = Wait::new(park::me());
-                    let waiter = Waiter::new(&wait, 0);
+                    let waiter = Waiter::solo(&wait);
                     // SAFETY: claimed and unparked, or removed.
                     unsafe { flag.changed.waiting.lock().push(&waiter) };
                     if give_up_or_park(&wait) {

@@ -149,7 +149,7 @@ impl Event {
 
     fn wait_until(&self, deadline: Option<Moment>, place: Place) -> Result<(), WaitTimeoutError> {
         let wait = Wait::new(park::me());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         {
             let mut waiting = self.waiting.lock();
             if self.is_set() {
@@ -233,7 +233,7 @@ mod loom_models {
                 let shared = shared.clone();
                 thread::spawn(move || {
                     let wait = Wait::new(park::me());
-                    let waiter = Waiter::new(&wait, 0);
+                    let waiter = Waiter::solo(&wait);
                     {
                         let mut waiting = shared.0.waiting.lock();
                         if shared.0.is_set() {

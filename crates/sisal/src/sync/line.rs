@@ -20,7 +20,7 @@ pub(super) struct Request<D> {
 impl<D> Request<D> {
     /// A request of `wait`, which must stay where it is for as long as the request stands in a line.
     pub(super) fn new(wait: &Wait<Who>, data: D) -> Request<D> {
-        Request { waiter: Waiter::new(wait, 0), link: ChainLink::new(), data }
+        Request { waiter: Waiter::solo(wait), link: ChainLink::new(), data }
     }
 }
 

@@ -30,6 +30,8 @@ mod raw_rwlock;
 mod runner;
 mod rwlock;
 mod semaphore;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod wait_group;
 
 pub use self::{

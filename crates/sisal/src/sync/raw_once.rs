@@ -146,7 +146,7 @@ impl RawOnce {
             panic!("an initialiser waits for itself");
         }
         let wait = Wait::new(who);
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         // SAFETY: claimed and unparked below, since nothing else ends this wait.
         unsafe { run.waiting.push(&waiter) };
         drop(run);

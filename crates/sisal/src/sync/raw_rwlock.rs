@@ -112,7 +112,7 @@ impl RawRwLock {
             return;
         }
         let wait = Wait::new(park::me());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         // SAFETY: claimed by the list and unparked, since nothing else ends this wait.
         if !unsafe { self.enter_or_enlist(&waiter) } {
             self.park(&wait, Reason::ReadLock, place);
@@ -196,7 +196,7 @@ impl RawRwLock {
             return;
         }
         let wait = Wait::new(park::me());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         {
             let mut lists = self.lists.lock();
             if self.are_readers_gone() {

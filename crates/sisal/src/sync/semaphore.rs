@@ -275,7 +275,14 @@ impl fmt::Debug for Semaphore {
     }
 }
 
-/// Permits of a [`Semaphore`], which go back when this is dropped.
+/// Permits of a [`Semaphore`], which go back when this is dropped, by whatever fiber or thread.
+///
+/// ```
+/// let semaphore = sisal::sync::Semaphore::new(1);
+/// let permit = semaphore.acquire().unwrap();
+/// std::thread::scope(|scope| scope.spawn(move || drop(permit)).join().unwrap());
+/// assert_eq!(semaphore.available(), 1);
+/// ```
 #[must_use = "a permit that is dropped at once permits nothing"]
 #[derive(Debug)]
 pub struct SemaphorePermit<'a> {

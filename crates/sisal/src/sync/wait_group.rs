@@ -78,7 +78,7 @@ impl WaitGroup {
 
 fn wait_for_none(members: &Arc<Lock<Members>>, place: Place) -> Result<(), Cancelled> {
     let wait = Wait::new(park::me());
-    let waiter = Waiter::new(&wait, 0);
+    let waiter = Waiter::solo(&wait);
     {
         let mut members = members.lock();
         if members.count == 0 {
