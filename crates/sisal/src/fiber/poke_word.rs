@@ -11,8 +11,8 @@
 //! - CLOSED: it is about to end: nobody may put it there any more. Set by its worker.
 //!
 //! # Protocol
-//! - *Poke*: the cause is written. Exchange QUEUED in. If it was there, somebody else's poke serves for both. If CLOSED was there, or
-//!   REACHABLE was not, take it back: nothing else is to be done. Else put the fiber on the list.
+//! - *Poke*: the cause is written. Read the word by an exchange. If QUEUED is there, somebody else's poke serves for both. If CLOSED is
+//!   there, or REACHABLE is not, nothing is to be done. Else exchange QUEUED in and put the fiber on the list.
 //! - *Wait*: before it first waits, the fiber exchanges REACHABLE in, and only then looks for a cause. If the poke's exchange came
 //!   first, the fiber sees the cause; if it came later, the poke sees REACHABLE.
 //! - *Heed* (its worker): take it off the list, exchange QUEUED out, then look for a cause.
@@ -59,16 +59,17 @@ impl PokeWord {
     /// Begins a poke; true if the fiber is to be put on its worker's list, which it then waits for.
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
+        // Read by an exchange, so that one of the two sees the other's even if nothing is changed.
         // ORDERING: AcqRel; see the module: pairs with that in `make_reachable`, `taken` and `close`.
-        let before = self.0.fetch_or(QUEUED, Ordering::AcqRel);
-        if before & QUEUED != 0 {
-            return false;
+        let mut word = self.0.fetch_or(0, Ordering::AcqRel);
+        while word & (REACHABLE | QUEUED | CLOSED) == REACHABLE {
+            // ORDERING: as above.
+            match self.0.compare_exchange(word, word | QUEUED, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
         }
-        let wanted = before & (REACHABLE | CLOSED) == REACHABLE;
-        if !wanted {
-            self.taken();
-        }
-        wanted
+        false
     }
 
     /// The fiber was taken off the list.
