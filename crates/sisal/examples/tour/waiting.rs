@@ -31,10 +31,10 @@ pub(crate) fn a_pipeline() -> Outcome {
     section(11, "A pipeline of four stages");
     let start = Instant::now();
     let (sender, numbers) = bounded(128);
-    sisal::spawn(move || (1..=ITEMS).all(|number| sender.send(number).is_ok()));
+    drop(sisal::spawn(move || (1..=ITEMS).all(|number| sender.send(number).is_ok())));
     let stage = |input: sisal::chan::Receiver<u64>| {
         let (sender, output) = bounded(128);
-        sisal::spawn(move || input.iter().all(|number| sender.send(number + 1).is_ok()));
+        drop(sisal::spawn(move || input.iter().all(|number| sender.send(number + 1).is_ok())));
         output
     };
     let sum: u64 = stage(stage(numbers)).iter().sum();
@@ -48,12 +48,12 @@ pub(crate) fn whatever_comes_first() -> Outcome {
     section(12, "Whatever comes first");
     let (sender, letters) = bounded(0);
     let (_quiet, parcels) = bounded::<&str>(0);
-    sisal::spawn(move || {
+    drop(sisal::spawn(move || {
         for letter in ["from the north", "from the south"] {
             let _ = sisal::sleep(Duration::from_millis(5));
             let _ = sender.send(letter);
         }
-    });
+    }));
     for _ in 0..3 {
         sisal::select! {
             recv(letters) -> letter => line("a letter", letter.unwrap_or("no more letters")),

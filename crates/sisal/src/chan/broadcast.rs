@@ -155,6 +155,15 @@ impl<T> BroadcastSender<T> {
     }
 
     /// A new receiver, of what will be sent from now on.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::broadcast(8);
+    /// sender.send(1).unwrap();
+    /// let mut late = sender.subscribe();
+    /// assert_eq!(sender.receiver_count(), 2);
+    /// sender.send(2).unwrap();
+    /// assert_eq!(late.recv(), Ok(2));
+    /// ```
     pub fn subscribe(&self) -> BroadcastReceiver<T> {
         let position = self.shared.quietly(|state| {
             state.receivers += 1;
@@ -253,6 +262,13 @@ impl<T: Clone> BroadcastReceiver<T> {
     ///
     /// # Errors
     /// See [`BroadcastTryRecvError`].
+    ///
+    /// ```
+    /// let (sender, mut receiver) = sisal::chan::broadcast(8);
+    /// assert!(receiver.try_recv().is_err());
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.try_recv(), Ok(7));
+    /// ```
     #[track_caller]
     pub fn try_recv(&mut self) -> Result<T, BroadcastTryRecvError> {
         let place = Location::caller();
@@ -415,5 +431,39 @@ impl From<BroadcastRecvError> for BroadcastRecvTimeoutError {
             BroadcastRecvError::Closed => BroadcastRecvTimeoutError::Closed,
             BroadcastRecvError::Cancelled(cancelled) => BroadcastRecvTimeoutError::Cancelled(cancelled),
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+
+    /// Two messages into a channel with room for one, and its end, against one who receives: what it gets and what it misses are
+    /// all that was sent, in order, and then it sees the end. Reached: nothing missed, the first missed.
+    #[test]
+    fn loom_broadcast_reaches_one_who_receives() {
+        let seen: &'static Mutex<HashSet<Vec<Result<u32, u64>>>> = Box::leak(Box::default());
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let (sender, mut receiver) = broadcast(1);
+            let listener = loom::thread::spawn(move || {
+                let mut heard = Vec::new();
+                loop {
+                    match receiver.recv() {
+                        Ok(message) => heard.push(Ok(message)),
+                        Err(BroadcastRecvError::Lagged(missed)) => heard.push(Err(missed)),
+                        Err(BroadcastRecvError::Closed) => return heard,
+                        Err(BroadcastRecvError::Cancelled(_)) => unreachable!("nobody cancels"),
+                    }
+                }
+            });
+            assert_eq!((sender.send(1), sender.send(2)), (Ok(1), Ok(1)));
+            drop(sender);
+            seen.lock().unwrap().insert(listener.join().unwrap());
+        });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([vec![Ok(1), Ok(2)], vec![Err(1), Ok(2)]]));
     }
 }

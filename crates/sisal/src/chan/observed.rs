@@ -87,7 +87,7 @@ impl<S> Observed<S> {
         let waiting = Waiting { reason: Reason::Receive, object, place, deadline, cancellable: true };
         loop {
             let wait = Wait::new(who.clone());
-            let waiter = Waiter::new(&wait, 0);
+            let waiter = Waiter::solo(&wait);
             // SAFETY: the waiter is claimed by the list and unparked, or leaves it, before this turn of the loop is over.
             if let Some(found) = unsafe { self.look_or_enlist(&mut look, &waiter) } {
                 return Ok(found);
@@ -164,7 +164,8 @@ mod loom_models {
                 shared.1.store(number, Ordering::Relaxed);
                 shared.0.change(|state| *state = number);
             }
-            others.into_iter().for_each(|other| drop(seen.lock().unwrap().insert(other.join().unwrap())));
+            let looks: Vec<_> = others.into_iter().map(|other| other.join().unwrap()).collect();
+            seen.lock().unwrap().extend(looks);
         });
         assert_eq!(*seen.lock().unwrap(), HashSet::from([1, 2, 3, 4]));
     }
@@ -186,7 +187,7 @@ mod loom_models {
                 loom::thread::spawn(move || {
                     let place = Location::caller();
                     let wait = Wait::new(me());
-                    let waiter = Waiter::new(&wait, 0);
+                    let waiter = Waiter::solo(&wait);
                     // SAFETY: it leaves the list, or is claimed by it and unparked, below.
                     if unsafe { observed.look_or_enlist(&mut |number| (*number > 0).then_some(()), &waiter) }.is_some()
                     {

@@ -11,7 +11,7 @@
 //! - *The receiver is gone*: the channel of handles is closed, and then there are permits for everybody: whoever waits for one gets it,
 //!   sees that the channel is closed, and takes its work back. What has been spawned goes on, and nobody sees its result.
 
-use super::error::{RecvError, SendError};
+use super::error::{RecvError, SendError, TrySendError};
 use super::{Receiver, Sender, bounded};
 use crate::join::{JoinError, JoinHandle, Panic};
 use crate::prim::cancel::Cancelled;
@@ -105,10 +105,11 @@ impl<T: Send + 'static> OrderedSender<T> {
         let handle = spawn(work);
         // It belongs to the handle from now on, and goes back when the result has been received.
         permit.forget();
-        // If the receiver has gone just now, nobody sees the result.
-        let _sent = self.handles.try_send(handle);
-        debug_assert!(!matches!(_sent, Err(super::TrySendError::Full(_))), "INVARIANT: there is room for each permit");
-        Ok(())
+        match self.handles.try_send(handle) {
+            // If the receiver has gone just now, nobody sees the result.
+            Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
+            Err(TrySendError::Full(_)) => unreachable!("INVARIANT: there is room for each permit"),
+        }
     }
 }
 
@@ -154,6 +155,14 @@ impl<T> OrderedReceiver<T> {
     ///
     /// # Errors
     /// See [`OrderedRecvError`]. In all cases but [`Closed`](OrderedRecvError::Closed) there may be more to receive.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(2);
+    ///     sender.send(|| 6 * 7).unwrap();
+    ///     assert_eq!(receiver.recv().unwrap(), 42);
+    /// });
+    /// ```
     #[track_caller]
     pub fn recv(&self) -> Result<T, OrderedRecvError> {
         let _turn = self.turn.acquire().map_err(OrderedRecvError::Cancelled)?;

@@ -14,10 +14,7 @@
 //!
 //! Things are made, reset and dropped with the lock free. If making one panics, its place is given back; if the reset does, the thing
 //! is dropped and then its place is given back.
-#![allow(
-    unsafe_code,
-    reason = "waiters are reached by pointer, under the lock, and what is lent is put into their frames"
-)]
+#![allow(unsafe_code, reason = "things are put into the frames of those who wait for them")]
 
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
@@ -99,16 +96,12 @@ impl<T> Shared<T> {
 
     fn take_by(&self, deadline: Option<Moment>, place: Place) -> Result<Content<T>, PoolTimeoutError> {
         let wait = Wait::new(me());
-        let waiter = Waiter::new(&wait, 0);
+        let waiter = Waiter::solo(&wait);
         let mut handed: Content<T> = None;
         waiter.set_slot(ptr::from_mut(&mut handed).cast());
-        {
-            let mut state = self.state.lock();
-            if let Some(content) = self.take(&mut state) {
-                return Ok(content);
-            }
-            // SAFETY: claimed by the list and unparked, or removed below.
-            unsafe { state.waiting.push(&waiter) };
+        // SAFETY: the waiter is claimed by the list and unparked, or gives up, below.
+        if let Some(content) = unsafe { self.take_or_enlist(&waiter) } {
+            return Ok(content);
         }
         let object = ptr::from_ref(self).addr();
         let waiting = Waiting { reason: Reason::Pool, object, place, deadline, cancellable: true };
@@ -117,8 +110,27 @@ impl<T> Shared<T> {
             Woken::Deadline => PoolTimeoutError::TimedOut,
             Woken::Cancelled(cause) => PoolTimeoutError::Cancelled(Cancelled::by(cause)),
         };
-        self.state.lock().waiting.remove(&waiter);
+        self.give_up(&waiter);
         Err(error)
+    }
+
+    /// Takes a place, or joins the list.
+    ///
+    /// # Safety
+    /// Then the waiter and its slot, which has room for a content, stay where they are until it was claimed by the list and unparked, or
+    /// has [given up](Self::give_up).
+    unsafe fn take_or_enlist(&self, waiter: &Waiter<Who>) -> Option<Content<T>> {
+        let mut state = self.state.lock();
+        let taken = self.take(&mut state);
+        if taken.is_none() {
+            // SAFETY: the caller's promise.
+            unsafe { state.waiting.push(waiter) };
+        }
+        taken
+    }
+
+    fn give_up(&self, waiter: &Waiter<Who>) {
+        self.state.lock().waiting.remove(waiter);
     }
 
     /// Gives a taken place back.
@@ -189,7 +201,7 @@ pub fn pool<T>(
 /// ```
 /// let pool = sisal::chan::pool(|| String::from("made"), |_| (), 1);
 /// let thing = pool.get().unwrap();
-/// assert_eq!((&*thing, pool.in_use()), ("made", 1));
+/// assert_eq!((thing.as_str(), pool.in_use()), ("made", 1));
 /// assert!(pool.try_get().is_none());
 /// drop(thing);
 /// assert_eq!(pool.idle(), 1);
@@ -228,6 +240,13 @@ impl<T> Pool<T> {
     ///
     /// # Panics
     /// If making the thing does.
+    ///
+    /// ```
+    /// let pool = sisal::chan::pool(|| 7, |_| (), 1);
+    /// let thing = pool.try_get().unwrap();
+    /// assert!(pool.try_get().is_none());
+    /// # drop(thing);
+    /// ```
     #[track_caller]
     pub fn try_get(&self) -> Option<PoolGuard<T>> {
         let place = Location::caller();
@@ -244,6 +263,14 @@ impl<T> Pool<T> {
     ///
     /// # Panics
     /// If making the thing does.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let pool = sisal::chan::pool(|| 7, |_| (), 1);
+    /// let thing = pool.get_timeout(Duration::from_millis(1)).unwrap();
+    /// assert!(pool.get_timeout(Duration::from_millis(1)).is_err());
+    /// # drop(thing);
+    /// ```
     #[track_caller]
     pub fn get_timeout(&self, timeout: Duration) -> Result<PoolGuard<T>, PoolTimeoutError> {
         self.get_at(|| Some(Moment::now().after(timeout)), Location::caller())
@@ -434,3 +461,128 @@ impl fmt::Display for PoolTimeoutError {
 }
 
 impl std::error::Error for PoolTimeoutError {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_wait_are_served_in_the_order_they_came_and_one_who_gave_up_is_passed_over() {
+        let pool = pool(|| 7, |_| (), 1);
+        let thing = pool.get().unwrap();
+        let waits: [_; 4] = std::array::from_fn(|_| Wait::new(me()));
+        let waiters = waits.each_ref().map(Waiter::solo);
+        let mut handed: [Content<i32>; 4] = Default::default();
+        for (waiter, handed) in waiters.iter().zip(&mut handed) {
+            waiter.set_slot(ptr::from_mut(handed).cast());
+            // SAFETY: all are claimed by the list, or give up, before the end of the test.
+            assert!(unsafe { pool.shared.take_or_enlist(waiter) }.is_none());
+        }
+        assert!(waits[1].claim_own(Woken::Deadline));
+        let is_served = |number: usize| waits[number].woken() == Some(Woken::Object(0));
+        drop(thing);
+        assert!(is_served(0) && !is_served(2));
+        assert!(pool.try_get().is_none(), "nobody is served before those who wait");
+        // Without a thing.
+        drop(Vacancy(&pool.shared));
+        assert!(is_served(2) && !is_served(3));
+        pool.shared.give_up(&waiters[1]);
+        pool.shared.give_up(&waiters[3]);
+        assert_eq!(handed.map(|content| content.map(|thing| thing.value)), [Some(7), None, None, None]);
+        assert_eq!((pool.idle(), pool.in_use()), (0, 1));
+    }
+
+    #[test]
+    fn a_long_list_of_idle_things_goes_without_a_deep_stack() {
+        let pool = pool(|| [0u8; 64], |_| (), usize::MAX);
+        let many: Vec<_> = (0..100_000).map(|_| pool.get().unwrap()).collect();
+        drop(many);
+        assert_eq!(pool.idle(), 100_000);
+        std::thread::Builder::new().stack_size(64 << 10).spawn(move || drop(pool)).unwrap().join().unwrap();
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::prim::atomic::{AtomicUsize, Ordering};
+    use loom::thread;
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+
+    fn model(f: impl Fn() + Send + Sync + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(f);
+    }
+
+    /// Three who want the only thing, one of whom throws it away: nobody waits for ever, nobody has it together with another, and the one
+    /// who comes after sees what was done before.
+    #[test]
+    fn loom_pool_serves_all_who_wait_one_at_a_time() {
+        model(|| {
+            let users = Arc::new(AtomicUsize::new(0));
+            let pool = pool(|| 0, |_| (), 1);
+            let user = |throws: bool| {
+                let (pool, users) = (pool.clone(), Arc::clone(&users));
+                move || {
+                    let mut thing = pool.get().unwrap();
+                    assert_eq!(users.fetch_add(1, Ordering::Relaxed), 0, "one at a time");
+                    *thing += 1;
+                    users.fetch_sub(1, Ordering::Relaxed);
+                    if throws { thing.discard() } else { drop(thing) }
+                }
+            };
+            let others = [thread::spawn(user(false)), thread::spawn(user(true))];
+            user(false)();
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(pool.in_use(), 0);
+            assert!(*pool.get().unwrap() <= 2, "the thing of the one who threw it away is gone");
+        });
+    }
+
+    /// One gives up while the thing comes back: it has left without, and the thing is idle or goes to the other; or it was handed the
+    /// thing. Reached: both.
+    #[test]
+    fn loom_pool_loses_nothing_to_one_who_gives_up() {
+        let seen: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
+        model(move || {
+            let pool = pool(|| 7, |_| (), 1);
+            let thing = pool.get().unwrap();
+            let patient = {
+                let pool = pool.clone();
+                thread::spawn(move || assert_eq!(*pool.get().unwrap(), 7))
+            };
+            let hasty = {
+                let pool = pool.clone();
+                thread::spawn(move || {
+                    let place = Location::caller();
+                    let wait = Wait::new(me());
+                    let waiter = Waiter::solo(&wait);
+                    let mut handed: Content<i32> = None;
+                    waiter.set_slot(ptr::from_mut(&mut handed).cast());
+                    // SAFETY: it gives up, or is claimed by the list and unparked, below.
+                    if let Some(content) = unsafe { pool.shared.take_or_enlist(&waiter) } {
+                        return drop(pool.lend(content));
+                    }
+                    let gave_up = wait.claim_own(Woken::Deadline);
+                    if gave_up {
+                        pool.shared.give_up(&waiter);
+                        assert!(handed.is_none());
+                    } else {
+                        let waiting =
+                            Waiting { reason: Reason::Pool, object: 0, place, deadline: None, cancellable: true };
+                        assert_eq!(park(&wait, &waiting), Woken::Object(0));
+                        assert_eq!(*pool.lend(handed), 7);
+                    }
+                    seen.lock().unwrap().insert(gave_up);
+                })
+            };
+            drop(thing);
+            patient.join().unwrap();
+            hasty.join().unwrap();
+            assert_eq!((pool.idle(), pool.in_use()), (1, 0));
+        });
+        assert_eq!(seen.lock().unwrap().len(), 2);
+    }
+}

@@ -1,14 +1,14 @@
 //! One value that changes, and those who wait for it to change.
 //!
 //! # Protocol
-//! The value is under a mutex that fibers wait for, since users look at it and change it in place: their code may take its time, wait, and
+//! The value is under a lock that fibers wait for, since users look at it and change it in place: their code may take its time, wait, and
 //! panic. Its version is [observed](super::observed) state: it goes up with each change, and each receiver knows the version it
 //! has seen last.
-//! - *Change*: lock the value, change it, raise the version, unlock, and then let everybody look who waits. If the change
+//! - *Change*: lock the value to write, change it, raise the version, unlock, and then let everybody look who waits. If the change
 //!   panics, the rest is done all the same: whoever looks sees the value as it was left.
 //! - *Wait for a change*: until the version is not the one seen last, or the sender is gone. The version read here counts as seen; the
 //!   value that is looked at afterwards is that one or a newer one.
-//! - *Get the new one*: lock the value, copy it, take the version as seen. No change comes in between, so it is the version of that value.
+//! - *Get the new one*: lock the value to read, copy it, take the version as seen. No change comes in between, so it is the version of that value.
 //!
 //! No change is overlooked: the version is raised before the wake, so whoever looks before the wake finds it, and whoever
 //! has joined the list is woken.
@@ -17,7 +17,7 @@ use super::error::{RecvError, RecvTimeoutError};
 use super::observed::{Ended, Observed};
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
-use crate::sync::Mutex;
+use crate::sync::RwLock;
 use std::fmt;
 use std::mem;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 struct Shared<T> {
-    value: Mutex<T>,
+    value: RwLock<T>,
     news: Observed<News>,
 }
 
@@ -59,14 +59,14 @@ impl<T> Shared<T> {
     fn change<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         // In the end, whether by a panic or not, the last of these comes first.
         let _told = Finally(|| self.news.change(|_| ()));
-        let mut value = self.value.lock();
+        let mut value = self.value.write();
         let _raised = Finally(|| self.news.quietly(|news| news.version += 1));
         f(&mut value)
     }
 
     #[track_caller]
     fn with<R>(&self, f: impl FnOnce(&T) -> R) -> R {
-        f(&self.value.lock())
+        f(&self.value.read())
     }
 
     /// One more receiver, which has seen what `seen` says.
@@ -95,14 +95,15 @@ impl<T> Shared<T> {
 /// ```
 pub fn watch<T>(value: T) -> (WatchSender<T>, WatchReceiver<T>) {
     let news = News { version: 0, sender_is_gone: false, receivers: 0 };
-    let shared = Arc::new(Shared { value: Mutex::new(value), news: Observed::new(news) });
+    let shared = Arc::new(Shared { value: RwLock::new(value), news: Observed::new(news) });
     let receiver = shared.subscribe(|news| news.version);
     (WatchSender { shared }, receiver)
 }
 
 /// Changes the value of a [`watch`].
 ///
-/// Whoever looks at the value or changes it in place keeps the others from it meanwhile; from inside it can't be reached again.
+/// Who changes the value in place keeps all others from it meanwhile, and who looks at it in place keeps it from being changed. So from
+/// inside of either the value must not be reached for again: that would wait for ever.
 ///
 /// ```
 /// let (sender, receiver) = sisal::chan::watch(vec![1]);
@@ -243,6 +244,13 @@ impl<T> WatchReceiver<T> {
     }
 
     /// Whether there is a newer value than the one seen last.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::watch(1);
+    /// assert!(!receiver.has_changed());
+    /// sender.send(1);
+    /// assert!(receiver.has_changed());
+    /// ```
     pub fn has_changed(&self) -> bool {
         self.version() != self.seen
     }
@@ -271,6 +279,13 @@ impl<T> WatchReceiver<T> {
     ///
     /// # Errors
     /// As for [`changed`](Self::changed), and if the time is up.
+    ///
+    /// ```
+    /// use sisal::chan::RecvTimeoutError;
+    /// use std::time::Duration;
+    /// let (_sender, mut receiver) = sisal::chan::watch(1);
+    /// assert_eq!(receiver.changed_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::TimedOut));
+    /// ```
     #[track_caller]
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
         self.changed_at(|| Some(Moment::now().after(timeout)), Location::caller())
@@ -305,5 +320,52 @@ impl<T> Drop for WatchReceiver<T> {
 impl<T> fmt::Debug for WatchReceiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatchReceiver").field("has_changed", &self.has_changed()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn model(f: impl Fn() + Send + Sync + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(f);
+    }
+
+    /// Two changes against one who watches until it has seen the last: it hears of a change whenever there is one that it has not
+    /// seen. Reached: both heard of, and both as one.
+    #[test]
+    fn loom_watch_tells_of_the_last_change() {
+        let seen: &'static std::sync::Mutex<HashSet<Vec<u32>>> = Box::leak(Box::default());
+        model(move || {
+            let (sender, mut receiver) = watch(0);
+            let watcher = loom::thread::spawn(move || {
+                let mut values = Vec::new();
+                while values.last() != Some(&2) {
+                    receiver.changed().unwrap();
+                    values.push(receiver.get_new());
+                }
+                values
+            });
+            sender.send(1);
+            sender.modify(|value| *value += 1);
+            seen.lock().unwrap().insert(watcher.join().unwrap());
+            drop(sender);
+        });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([vec![1, 2], vec![2]]));
+    }
+
+    /// A change and the end of the sender, against one who watches: it hears of both, in this order.
+    #[test]
+    fn loom_watch_tells_of_the_end_after_the_last_change() {
+        model(|| {
+            let (sender, mut receiver) = watch(0);
+            let watcher = loom::thread::spawn(move || [receiver.changed(), receiver.changed()]);
+            sender.send(1);
+            drop(sender);
+            assert_eq!(watcher.join().unwrap(), [Ok(()), Err(RecvError::Closed)]);
+        });
     }
 }

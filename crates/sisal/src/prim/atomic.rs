@@ -13,13 +13,6 @@ pub(crate) use std::{
     thread::yield_now,
 };
 
-/// Reads a word that is spun on. A processor sees a change some time; a model may read the old value for ever, unless it is told to
-/// read the newest.
-#[inline(always)]
-pub(crate) fn newest(word: &AtomicU32, ordering: Ordering) -> u32 {
-    if cfg!(loom) { word.fetch_or(0, ordering) } else { word.load(ordering) }
-}
-
 /// A full fence whose thread has just done an atomic read-modify-write.
 ///
 /// On x86_64 that instruction was a full barrier already (every `lock`-prefixed one is), so only the compiler has

@@ -19,8 +19,9 @@ use std::time::Duration;
 ///
 /// It may be held across waits: whoever wants it meanwhile waits too, and the worker goes on with other fibers.
 ///
-/// Whoever runs may overtake those who wait, which keeps the workers busy; but one who has waited for more than a millisecond is
-/// the next. A wait for the lock is not [cancelled](crate::Cancelled) by anything.
+/// Whoever runs may overtake those who wait, which keeps the workers busy; but once somebody has waited for more than a millisecond, the
+/// lock is given to the one who has waited longest (at most every millisecond, so that the others get on, too). A wait for
+/// the lock is not [cancelled](crate::Cancelled) by anything.
 ///
 /// # Panics under the lock
 /// There is no poisoning: a panic that unwinds through a guard unlocks the mutex, and the next one sees the value as it was left. If

@@ -5,10 +5,16 @@
 //! never comes true, saying which test it was and what its runtimes had done.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod actors;
 pub(crate) mod child;
+pub(crate) mod flavours;
 pub(crate) mod gate;
 pub(crate) mod linux;
+pub(crate) mod places;
 mod quiet;
+pub(crate) mod storm;
+pub(crate) mod traits;
+pub(crate) mod waits;
 pub(crate) mod watchdog;
 
 use sisal::{Handle, Runtime, RuntimeBuilder};

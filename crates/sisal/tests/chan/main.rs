@@ -1,0 +1,20 @@
+//! Channels, flavour by flavour: on fibers, on threads, and mixed.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod ambient;
+mod basics;
+mod broadcast;
+mod cancel;
+mod close;
+mod drops;
+mod errors;
+mod iter;
+mod oneshot;
+mod ordered;
+mod policies;
+mod pool;
+mod timeouts;
+mod timers;
+mod watch;

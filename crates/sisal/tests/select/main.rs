@@ -1,0 +1,9 @@
+//! Select, as a macro and as a builder: on fibers, on threads, and mixed.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod basics;
+mod builder;
+mod fairness;
+mod syntax;

@@ -1,0 +1,7 @@
+//! Transactional variables.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod basics;
+mod wait;

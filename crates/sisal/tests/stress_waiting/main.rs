@@ -1,0 +1,11 @@
+//! Storms over everything that waits. Nothing in them ends by the clock unless that is the point: a lost wake hangs, and the watchdog barks.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod cancel;
+mod chan;
+mod nursery;
+mod select;
+mod stm;
+mod sync;

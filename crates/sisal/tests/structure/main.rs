@@ -1,0 +1,13 @@
+//! Time limits, cancellation, shields and nurseries.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod cancel;
+mod cancel_token;
+mod cancel_waits;
+mod nursery;
+mod nursery_cancel;
+mod nursery_errors;
+mod shield;
+mod timeout;

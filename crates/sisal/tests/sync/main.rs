@@ -1,0 +1,13 @@
+//! Locks and their kin: on fibers, on threads, and mixed.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod barrier;
+mod condvar;
+mod event;
+mod mutex;
+mod once;
+mod rwlock;
+mod semaphore;
+mod wait_group;
