@@ -2,7 +2,7 @@
 //!
 //! - [`bounded`]: room for so many messages; none at all is a rendezvous, where sender and receiver meet. [`bounded_with`] says what
 //!   a full one does with one more. [`unbounded`]: room for any number.
-//! - [`after`], [`at`], [`tick`], [`never`]: receivers that time sends to, for [`select!`](crate::select!).
+//! - [`after`], [`at`], [`tick`], [`never`](never()): receivers that time sends to, for [`select!`](crate::select!).
 //! - [`oneshot`]: for one message. [`broadcast`]: every message to every receiver. [`watch`]: one value, and news of its changes.
 //! - [`ordered`]: for work that is done by fibers, whose results come in the order it was sent. [`pool`]: things that are lent.
 //!
@@ -22,7 +22,7 @@
 //! });
 //! ```
 //!
-//! Inside: one file for each flavour, which all have the [`port`]s that the blocking calls ([`blocking`]) and select are written against.
+//! Inside: one file for each flavour, which all have the ports (`port`) that the blocking calls (`blocking`) and select are written against.
 
 pub(crate) mod arm;
 mod array;

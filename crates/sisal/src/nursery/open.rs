@@ -149,7 +149,7 @@ fn conclude<T>(body: Result<Option<T>, Payload>, child: Option<Payload>) -> Opti
             resume_unwind(payload)
         }
         (Err(payload), child) => {
-            child.map(discard);
+            child.into_iter().for_each(discard);
             resume_unwind(payload)
         }
     }

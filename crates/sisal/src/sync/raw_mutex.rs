@@ -8,7 +8,7 @@
 //!  └───────┴─────────┴────────┘
 //! ```
 //! - LOCKED: somebody holds the lock.
-//! - WAITING: somebody stands in line. Changed only under the lock of the line, and right whenever that is free.
+//! - WAITING: somebody stands in line, or did and gave up. Changed only under the lock of the line.
 //! - AWAKE: one from the line was woken to try, and has not tried yet. While it is set nobody else is woken.
 //!
 //! # Protocol
@@ -23,7 +23,7 @@
 //! claim the first who waits.
 //! - If that has waited for more than a millisecond it is [given](super::fairness) the lock: LOCKED is never cleared.
 //! - Else LOCKED becomes AWAKE, and it is woken to try.
-//! - If there is none (they gave up), LOCKED and WAITING are cleared.
+//! - If there is none, since they gave up, LOCKED and WAITING are cleared.
 //!
 //! # Why nobody is forgotten
 //! One who joins the line has seen LOCKED, and set WAITING, in one exchange. The holder's exchange of the word comes later, and sees
@@ -32,7 +32,7 @@
 //! awake one that will look.
 //!
 //! A wait for the lock can't be cancelled. One with a time limit that gives up takes itself off; if it was claimed first, it
-//! was woken or given the lock in time.
+//! was woken or given the lock in time. Who gives up was not awake, so there is a holder or somebody else who is, and it owes nothing.
 //!
 //! While it holds the lock and has seen WAITING without AWAKE, the word is the unlocker's: others only set LOCKED, which is set.
 #![allow(unsafe_code, reason = "requests are reached by pointer, under the lock of the line")]
@@ -212,14 +212,9 @@ impl RawMutex {
         false
     }
 
-    /// Takes one who gives up off its line.
+    /// Takes one who gives up off its line. If it was the last one the next unlock finds out.
     fn delist(&self, request: &Request<Turn>, awake: u32) {
-        let mut lines = self.lines.lock();
-        lines.of(awake).remove(request);
-        if lines.is_empty() {
-            // Relaxed: the bit is a matter of those who take the lock of the line.
-            self.word.fetch_and(!WAITING, Ordering::Relaxed);
-        }
+        self.lines.lock().of(awake).remove(request);
     }
 
     #[cold]
