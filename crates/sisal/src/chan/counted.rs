@@ -91,9 +91,10 @@ impl<C: Channel> Counted<C> {
     pub(crate) fn drop_receiver(&self) {
         // ORDERING: as above.
         if self.block().receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Also if the drop of a message panics.
+            let _gone = SideIsGone(self);
             self.block().channel.close();
             self.block().channel.discard();
-            self.side_is_gone();
         }
     }
 
@@ -123,6 +124,15 @@ impl<C: Channel> Counted<C> {
 
     pub(crate) fn same(&self, other: &Counted<C>) -> bool {
         self.0 == other.0
+    }
+}
+
+/// Says so when it goes.
+struct SideIsGone<'a, C: Channel>(&'a Counted<C>);
+
+impl<C: Channel> Drop for SideIsGone<'_, C> {
+    fn drop(&mut self) {
+        self.0.side_is_gone();
     }
 }
 
