@@ -101,7 +101,8 @@ fn the_token_of_a_nursery_tells_and_cancels() {
             sleepers.spawn_into(n);
             let token = n.token();
             assert!(!token.is_cancelled());
-            spawn(move || token.cancel()).join().unwrap();
+            // Shielded: the body is cancelled together with the children.
+            sisal::shield(|| spawn(move || token.cancel()).join()).unwrap();
             assert!(n.is_cancelled());
             Ok(())
         });
