@@ -45,13 +45,25 @@ pub mod fiber;
 mod sched;
 
 #[cfg(not(loom))]
+mod blocking;
+#[cfg(not(loom))]
 mod builder;
 #[cfg(not(loom))]
+pub mod fs;
+#[cfg(not(loom))]
+mod interop;
+#[cfg(not(loom))]
+pub mod io;
+#[cfg(not(loom))]
 mod join;
+#[cfg(not(loom))]
+pub mod net;
 mod nursery;
 #[cfg(not(loom))]
 pub mod output;
 mod park;
+#[cfg(not(loom))]
+pub mod process;
 #[cfg(not(loom))]
 mod runtime;
 #[cfg(not(loom))]
@@ -69,6 +81,7 @@ mod time;
 pub use crate::{
     builder::RuntimeBuilder,
     fiber::in_fiber,
+    io::is_cancelled,
     join::{JoinError, JoinHandle, Lost, Panic, RaceError, SharedHandle, join_all, join_any, race},
     nursery::{
         CancelToken, Child, ChildBuilder, ChildResult, Nursery, NurseryOptions, check_cancelled, nursery, shield,

@@ -56,11 +56,27 @@ pub(crate) enum Reason {
     Transaction,
     /// For its output to be written.
     Output,
+    /// For a call that blocks, on a thread of its own.
+    Blocking,
+    /// For a descriptor to be readable.
+    Read,
+    /// For a descriptor to be writable.
+    Write,
+    /// For a connection to come in.
+    Accept,
+    /// For a connection to be made.
+    Connect,
+    /// For a file.
+    File,
+    /// For the end of a process.
+    Process,
+    /// For a future.
+    Future,
 }
 
 impl Reason {
     /// In the order of their numbers.
-    const ALL: [Reason; 23] = [
+    const ALL: [Reason; 31] = [
         Reason::None,
         Reason::Yield,
         Reason::Sleep,
@@ -84,6 +100,14 @@ impl Reason {
         Reason::Cancel,
         Reason::Transaction,
         Reason::Output,
+        Reason::Blocking,
+        Reason::Read,
+        Reason::Write,
+        Reason::Accept,
+        Reason::Connect,
+        Reason::File,
+        Reason::Process,
+        Reason::Future,
     ];
 
     pub(crate) fn from_u8(byte: u8) -> Reason {
@@ -117,6 +141,14 @@ impl fmt::Display for Reason {
             Reason::Cancel => "waiting for a cancellation",
             Reason::Transaction => "waiting for a transactional variable",
             Reason::Output => "waiting for its output to be written",
+            Reason::Blocking => "waiting for a call that blocks",
+            Reason::Read => "reading",
+            Reason::Write => "writing",
+            Reason::Accept => "waiting for a connection",
+            Reason::Connect => "connecting",
+            Reason::File => "waiting for a file",
+            Reason::Process => "waiting for a process to end",
+            Reason::Future => "waiting for a future",
         })
     }
 }

@@ -1,0 +1,1 @@
+//! Threads for calls that block.

@@ -1,0 +1,1 @@
+//! Files, as in `std::fs`, for fibers and threads.

@@ -1,0 +1,1 @@
+//! Futures in fibers, and fibers in futures.

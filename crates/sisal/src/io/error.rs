@@ -1,0 +1,31 @@
+//! What input and output return when something from outside ended them.
+
+use crate::prim::cancel::{Cancelled, Cause};
+use std::io;
+
+/// Whether an operation ended because something from outside ended the fiber's waits: an enclosing deadline, a request, or the end of
+/// the runtime. The right thing to do then is to come to an end, not to try again.
+///
+/// ```
+/// use sisal::io::is_cancelled;
+/// use std::io;
+/// assert!(!is_cancelled(&io::Error::from(io::ErrorKind::TimedOut)));
+/// ```
+pub fn is_cancelled(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Cancelled>())
+}
+
+/// Of the kind `Other`: `std` tries again after `Interrupted`, and many crates do after `WouldBlock`.
+pub(crate) fn cancelled(cause: Cause) -> io::Error {
+    io::Error::other(Cancelled::by(cause))
+}
+
+/// The call's own time is up.
+pub(crate) fn timed_out() -> io::Error {
+    io::ErrorKind::TimedOut.into()
+}
+
+/// Another fiber or thread has closed it.
+pub(crate) fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "closed by another fiber or thread")
+}

@@ -1,0 +1,8 @@
+//! Waiting for descriptors, and what is done with bytes.
+//!
+//! - [`source`]: a descriptor that fibers and threads wait for.
+
+mod error;
+pub(crate) mod source;
+
+pub use self::error::is_cancelled;

@@ -1,0 +1,1 @@
+//! Processes, as in `std::process`, for fibers and threads.
