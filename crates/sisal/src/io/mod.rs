@@ -2,7 +2,7 @@
 //!
 //! - [`source`]: a descriptor that fibers and threads wait for.
 
-mod error;
+pub(crate) mod error;
 pub(crate) mod source;
 
 pub use self::error::is_cancelled;
