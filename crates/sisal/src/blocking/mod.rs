@@ -20,6 +20,7 @@ use self::pool::Pool;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::shared::Shared;
 use crate::sched::worker;
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -71,6 +72,7 @@ fn pool_of(shared: &Shared) -> &Arc<Pool> {
         let config = &shared.config;
         Box::new(Arc::new(Pool::new(&config.name, config.max_blocking_threads, pool::KEEP_ALIVE)))
     });
+    let pool: &dyn Any = &**pool;
     pool.downcast_ref().unwrap_or_else(|| unreachable!("INVARIANT: nothing else is put there"))
 }
 

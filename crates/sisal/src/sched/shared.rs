@@ -13,6 +13,7 @@ use crate::queue::injector::Injector;
 use crossbeam_utils::CachePadded;
 use sisal_context::stack::{Depot, SizeClass};
 use std::any::Any;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -69,8 +70,8 @@ pub(crate) struct Shared {
     pub(crate) main: AtomicU32,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// The threads for calls that block, from the first such call on. The pool comes above the scheduler, which only keeps a place for
-    /// it: see `blocking`.
-    pub(crate) blocking: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// it: see `blocking`. (Handles of a runtime are unwind safe, and so is what it holds.)
+    pub(crate) blocking: OnceLock<Box<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>>,
     /// A futex: whoever waits for the end sleeps on it.
     pub(crate) phase: AtomicU32,
     next_id: AtomicU64,
