@@ -79,6 +79,7 @@ mod time;
 
 #[cfg(not(loom))]
 pub use crate::{
+    blocking::{block_in_place, blocking},
     builder::RuntimeBuilder,
     fiber::in_fiber,
     io::is_cancelled,
