@@ -1,8 +1,16 @@
 //! What the scheduler is told of an accepted connection.
 
+use crate::sched::worker::with_current;
+
 /// The next fiber that the calling one spawns is the one that serves the connection it has just accepted. It belongs on the worker
 /// that homes fewest, or a listener would gather all its connections on its own worker: fibers never move once they have run.
 ///
 /// Nothing happens outside of fibers.
 #[inline]
-pub(super) fn spread_next_spawn() {}
+pub(super) fn spread_next_spawn() {
+    with_current(|worker| {
+        if let Some(worker) = worker {
+            worker.note_accepted();
+        }
+    });
+}
