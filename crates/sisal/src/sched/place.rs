@@ -5,6 +5,7 @@ use super::idle::Found;
 use super::remote::{Life, NO_TURN};
 use super::shared::{Phase, Shared};
 use super::worker::Worker;
+use crate::fiber::current;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::{Ordering, fence, full_fence};
@@ -52,6 +53,22 @@ impl Worker {
             self.remote().shown.counts.spawned.increment();
             self.shared.send(worker, fiber);
         }
+    }
+
+    /// The running fiber has accepted a connection: what it spawns next is for that.
+    pub(crate) fn note_accepted(&self) {
+        self.accepted.set(current::with(|current| current.fiber.get()));
+    }
+
+    /// Whether the running fiber, which spawns, has accepted a connection since it last did.
+    #[inline]
+    pub(crate) fn spawns_for_accepted(&self) -> bool {
+        let accepted = self.accepted.get();
+        let spawns = accepted.is_some() && accepted == current::with(|current| current.fiber.get());
+        if spawns {
+            self.accepted.set(None);
+        }
+        spawns
     }
 
     /// Puts a fresh fiber into the own deque, or what is too much into the injector. Published, but not fenced.
