@@ -73,7 +73,14 @@ enum Next {
 
 impl<'a> Connection<'a> {
     fn new(stream: &'a TcpStream, is_ending: &'a dyn Fn() -> bool) -> Connection<'a> {
-        Connection { stream, input: vec![0; HEAD_LIMIT], filled: 0, output: Vec::new(), was_encouraged: false, is_ending }
+        Connection {
+            stream,
+            input: vec![0; HEAD_LIMIT],
+            filled: 0,
+            output: Vec::new(),
+            was_encouraged: false,
+            is_ending,
+        }
     }
 
     /// Answers requests until one of the two wants no more.
