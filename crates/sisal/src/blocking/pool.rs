@@ -183,7 +183,7 @@ impl Pool {
             match parker.park(|| Some(until.since(Moment::now()))) {
                 Awake::Unparked => return false,
                 Awake::TimeUp => return true,
-                Awake::Poked => {}
+                Awake::Poked | Awake::Ready => {}
             }
         }
     }

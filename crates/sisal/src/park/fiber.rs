@@ -49,7 +49,7 @@ pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
 pub(crate) fn park_for_descriptor(wait: &Wait<Who>, waiting: &Waiting, fd: BorrowedFd<'_>, writable: bool) -> Woken {
     match wait.who() {
         Who::Thread(parker) => thread::park_for_descriptor(wait, parker, waiting, fd, writable),
-        Who::Fiber(_) => park(wait, waiting),
+        Who::Fiber(_) | Who::Task(_) => park(wait, waiting),
     }
 }
 
