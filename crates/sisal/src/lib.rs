@@ -78,6 +78,7 @@ mod time;
 
 #[cfg(not(loom))]
 pub use crate::{
+    blocking::{block_in_place, blocking},
     builder::RuntimeBuilder,
     fiber::in_fiber,
     interop::{block_on, spawn_future, spawn_future_local, try_block_on},

@@ -1,13 +1,30 @@
 //! A descriptor that fibers and threads wait for.
+//!
+//! What is to be done is tried first, and only what would block waits: see [`slot`] for how no event is missed. Fibers hear of events by their worker's
+//! epoll, plain threads by `poll`, tasks of futures by the epoll of the worker they are polled on or else of the [reactor].
+//!
+//! A source that is [closed](Source::close) while others use it keeps its number until it is dropped, so that a number in use never becomes
+//! another descriptor's; but the file behind it is closed at once: a dead one takes its place.
+#![allow(
+    unsafe_code,
+    reason = "waiters are linked by pointer, slots that live for ever kept as one, and a file is closed behind its number"
+)]
 
-use super::error;
-use crate::park;
+use super::epoll::{Epoll, EpollDriver};
+use super::slot::{self, Edges, Enlisted, Slot};
+use super::{error, reactor};
+use crate::fiber::waiter::{Wait, Waiter, Woken};
+use crate::fiber::who::Who;
+use crate::park::{self, Waiting};
+use crate::prim::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
-use rustix::event::{PollFd, PollFlags};
+use crate::sched::worker;
+use rustix::fs::{Mode, OFlags};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 /// What is waited for.
@@ -28,8 +45,11 @@ pub(crate) struct Request {
 
 /// See the [module](self).
 pub(crate) struct Source {
-    fd: OwnedFd,
-    closed: AtomicBool,
+    /// Taken when the source goes.
+    fd: Option<OwnedFd>,
+    /// Null as long as nobody has waited.
+    slot: AtomicPtr<Slot>,
+    closed: AtomicU32,
 }
 
 impl Source {
@@ -41,55 +61,131 @@ impl Source {
 
     /// Takes over a descriptor that does not block.
     pub(crate) fn nonblocking(fd: OwnedFd) -> Source {
-        Source { fd, closed: AtomicBool::new(false) }
+        Source { fd: Some(fd), slot: AtomicPtr::new(ptr::null_mut()), closed: AtomicU32::new(0) }
     }
 
     /// Gives the descriptor back, as one that does not block.
-    pub(crate) fn into_fd(self) -> OwnedFd {
-        self.fd
+    pub(crate) fn into_fd(mut self) -> OwnedFd {
+        self.release_slot();
+        self.fd.take().unwrap_or_else(|| unreachable!("INVARIANT: taken when the source goes"))
     }
 
     /// Ends all waits for it, now and later. The number is free when the source is dropped.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
+        // ORDERING: AcqRel: one closes; pairs with the Acquire in `is_closed`.
+        if self.closed.swap(1, Ordering::AcqRel) != 0 {
+            return;
+        }
+        // So that one who is about to wait sees it under the lock.
+        self.slot().close(self.as_fd(), park::unpark);
+        bury(self.as_fd());
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        // ORDERING: Acquire pairs with the exchange in `close`.
+        self.closed.load(Ordering::Acquire) != 0
     }
 
     /// Does `op`, and whenever that would block, waits and does it again.
     pub(crate) fn perform<T>(
         &self,
         request: &Request,
-        mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+        op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
     ) -> io::Result<T> {
-        loop {
-            if self.closed.load(Ordering::Relaxed) {
-                return Err(error::closed());
-            }
-            match op(self.fd.as_fd()) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                other => {
-                    park::pay_fuel(request.place);
-                    return other;
-                }
-            }
-            let flags = match request.direction {
-                Direction::Read => PollFlags::IN,
-                Direction::Write => PollFlags::OUT,
-            };
-            rustix::event::poll(&mut [PollFd::new(&self.fd, flags)], None)?;
-        }
+        self.drive(request, op, |_| false)
     }
 
     /// As [`perform`](Self::perform) for the bytes of a TCP stream, where less than the `wanted` count means that no more are there, or
     /// that there is no room for more.
+    #[inline]
     pub(crate) fn transfer(
         &self,
         request: &Request,
         wanted: usize,
         op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let _ = wanted;
-        self.perform(request, op)
+        self.drive(request, op, |&done| done != 0 && done < wanted)
+    }
+
+    /// `shows_dry` tells from a result whether the next try would block.
+    #[inline]
+    fn drive<T>(
+        &self,
+        request: &Request,
+        mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+        shows_dry: impl FnOnce(&T) -> bool,
+    ) -> io::Result<T> {
+        let direction = request.direction;
+        let mut has_waited = false;
+        if self.is_closed() {
+            return Err(error::closed());
+        }
+        loop {
+            let slot = self.existing_slot();
+            let edges = slot.map_or(Edges::NONE, |slot| slot.edges(direction));
+            if !has_waited && slot.is_some_and(|slot| slot.is_dry(direction, edges)) {
+                self.wait(request, edges)?;
+                has_waited = true;
+                continue;
+            }
+            let result = op(self.as_fd());
+            match &result {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.is_closed() => {
+                    self.wait(request, edges)?;
+                    has_waited = true;
+                    continue;
+                }
+                Err(_) if self.is_closed() => return Err(error::closed()),
+                Ok(done) if shows_dry(done) => {
+                    if let Some(slot) = slot {
+                        slot.note_dry(direction, edges);
+                    }
+                }
+                _ => {}
+            }
+            if has_waited {
+                // There may be enough for another.
+                if let Some(token) = self.slot().claim_next(direction) {
+                    park::unpark(token);
+                }
+            } else {
+                park::pay_fuel(request.place);
+            }
+            return result;
+        }
+    }
+
+    /// Waits until something may be done, unless that has happened since `seen`.
+    fn wait(&self, request: &Request, seen: Edges) -> io::Result<()> {
+        let Request { direction, reason, place, deadline } = *request;
+        let slot = self.slot();
+        let wait = Wait::new(park::me());
+        let waiter = Waiter::solo(&wait);
+        let enlisted = with_epoll(|epoll| {
+            let hearer = epoll.filter(|_| matches!(wait.who(), Who::Fiber(_)));
+            // SAFETY: both stay in this frame, and are taken off below if the wait was ended by something else than the slot.
+            unsafe { slot.enlist(direction, seen, &waiter, self.as_fd(), hearer) }
+        })?;
+        match enlisted {
+            Enlisted::TryAgain => return Ok(()),
+            Enlisted::Closed => return Err(error::closed()),
+            Enlisted::Waiting => {}
+        }
+        let object = ptr::from_ref(slot).addr();
+        let waiting = Waiting { reason, object, place, deadline, cancellable: true };
+        let woken = park::park_for_descriptor(&wait, &waiting, self.as_fd(), direction == Direction::Write);
+        if wait.woken() != Some(Woken::Object(0)) || matches!(wait.who(), Who::Thread(_)) {
+            slot.remove(direction, &waiter);
+        }
+        if self.is_closed() {
+            return Err(error::closed());
+        }
+        match woken {
+            Woken::Object(_) => Ok(()),
+            Woken::Deadline => Err(error::timed_out()),
+            Woken::Cancelled(cause) => Err(error::cancelled(cause)),
+        }
     }
 
     /// Does `op`; if that would block, the task of `context` is woken when it may not any more.
@@ -99,13 +195,96 @@ impl Source {
         context: &mut Context<'_>,
         mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        let _ = (direction, context);
-        Poll::Ready(op(self.fd.as_fd()))
+        loop {
+            let slot = self.slot();
+            let edges = slot.edges(direction);
+            match op(self.as_fd()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.is_closed() => {}
+                Err(_) if self.is_closed() => return Poll::Ready(Err(error::closed())),
+                result => return Poll::Ready(result),
+            }
+            let enlisted = with_epoll(|epoll| match epoll {
+                Some(epoll) => slot.enlist_task(direction, edges, context.waker(), self.as_fd(), epoll),
+                None => slot.enlist_task(direction, edges, context.waker(), self.as_fd(), reactor::epoll()?),
+            });
+            match enlisted {
+                Ok(Enlisted::Waiting) => return Poll::Pending,
+                Ok(Enlisted::TryAgain) => {}
+                Ok(Enlisted::Closed) => return Poll::Ready(Err(error::closed())),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    #[inline]
+    fn existing_slot(&self) -> Option<&'static Slot> {
+        // ORDERING: Acquire pairs with the exchange in `slot`.
+        let slot = self.slot.load(Ordering::Acquire);
+        // SAFETY: null, or from a reference that lives for ever.
+        unsafe { slot.as_ref() }
+    }
+
+    fn slot(&self) -> &'static Slot {
+        if let Some(slot) = self.existing_slot() {
+            return slot;
+        }
+        let mine = slot::allocate();
+        let pointer = ptr::from_ref(mine).cast_mut();
+        // ORDERING: Release pairs with the Acquire in `existing_slot`.
+        match self.slot.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => mine,
+            Err(_) => {
+                mine.release(self.as_fd());
+                self.slot()
+            }
+        }
+    }
+
+    fn release_slot(&mut self) {
+        if let Some(slot) = self.existing_slot() {
+            slot.release(self.as_fd());
+            self.slot = AtomicPtr::new(ptr::null_mut());
+        }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        if self.fd.is_some() {
+            self.release_slot();
+        }
     }
 }
 
 impl AsFd for Source {
+    #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.fd.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: taken when the source goes")).as_fd()
+    }
+}
+
+/// Calls `f` with the epoll of this thread's worker, if it is one.
+fn with_epoll<R>(f: impl FnOnce(Option<&Arc<Epoll>>) -> io::Result<R>) -> io::Result<R> {
+    worker::with_current(|worker| match worker {
+        None => f(None),
+        Some(worker) => {
+            let driver = worker.driver(|bell| Ok(Box::new(EpollDriver::new(Arc::new(Epoll::new(bell)?)))))?;
+            let driver = driver.as_any().downcast_ref::<EpollDriver>();
+            f(Some(&driver.unwrap_or_else(|| unreachable!("INVARIANT: there is one kind of driver")).epoll))
+        }
+    })
+}
+
+/// Closes the file behind a descriptor, and leaves a dead one there. If there can't be one, the file is closed with the source.
+fn bury(fd: BorrowedFd<'_>) {
+    static DEAD: OnceLock<OwnedFd> = OnceLock::new();
+    let dead = DEAD.get().or_else(|| {
+        let dead = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        Some(DEAD.get_or_init(|| dead))
+    });
+    if let Some(dead) = dead {
+        // SAFETY: both are open, and the number stays open, with another file behind it.
+        unsafe { libc::dup3(dead.as_raw_fd(), fd.as_raw_fd(), libc::O_CLOEXEC) };
     }
 }

@@ -14,6 +14,7 @@ use crate::sched::alarm::Alarm;
 use crate::sched::poke::poke;
 use crate::sched::shared::Phase;
 use crate::sched::worker::{self, Worker};
+use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
 /// Whoever calls this: the running fiber, or the thread if there is none.
@@ -40,6 +41,15 @@ pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
             Some((worker, me)) => park_fiber(worker, me, wait, waiting),
             None => unreachable!("INVARIANT: a wait made in a fiber is waited for in that fiber"),
         }),
+    }
+}
+
+/// As [`park`], for a wait that stands in the list of a descriptor, as its object 0. A thread also ends it itself when the descriptor is
+/// readable, or writable.
+pub(crate) fn park_for_descriptor(wait: &Wait<Who>, waiting: &Waiting, fd: BorrowedFd<'_>, writable: bool) -> Woken {
+    match wait.who() {
+        Who::Thread(parker) => thread::park_for_descriptor(wait, parker, waiting, fd, writable),
+        Who::Fiber(_) | Who::Task(_) => park(wait, waiting),
     }
 }
 

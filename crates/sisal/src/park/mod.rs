@@ -26,7 +26,7 @@ pub(crate) mod scope;
 mod thread;
 
 #[cfg(not(loom))]
-pub(crate) use self::fiber::{me, park};
+pub(crate) use self::fiber::{me, park, park_for_descriptor};
 #[cfg(loom)]
 pub(crate) use self::model::{burn_fuel, me, park, pay_fuel, poke, unpark};
 #[cfg(not(loom))]

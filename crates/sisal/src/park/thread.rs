@@ -9,8 +9,11 @@ use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::parker::{Awake, ThreadParker};
 use std::cell::Cell;
+#[cfg(not(loom))]
+use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Duration;
 
 thread_local! {
     static PARKER: Arc<ThreadParker> = Arc::new(ThreadParker::new());
@@ -65,6 +68,35 @@ fn next_expiry() -> Moment {
 }
 
 pub(super) fn park(wait: &Wait<Who>, parker: &ThreadParker, waiting: &Waiting) -> Woken {
+    park_by(wait, waiting, |until| parker.park(|| left_until(until)))
+}
+
+/// As [`park`], and until the descriptor is readable, or writable: then the wait ends as if by object 0.
+#[cfg(not(loom))]
+pub(super) fn park_for_descriptor(
+    wait: &Wait<Who>,
+    parker: &ThreadParker,
+    waiting: &Waiting,
+    fd: BorrowedFd<'_>,
+    writable: bool,
+) -> Woken {
+    let mut claimed = false;
+    park_by(wait, waiting, |until| {
+        if claimed {
+            return parker.park(|| left_until(until));
+        }
+        let awake = parker.park_for_descriptor(|| left_until(until), fd, writable);
+        // If somebody else has claimed us, the unpark is on its way.
+        claimed = awake == Awake::Ready && wait.woken().is_some();
+        awake
+    })
+}
+
+fn left_until(until: Moment) -> Option<Duration> {
+    (until != Moment::NEVER).then(|| until.since(Moment::now()))
+}
+
+fn park_by(wait: &Wait<Who>, waiting: &Waiting, mut sleep_until: impl FnMut(Moment) -> Awake) -> Woken {
     let mut cancellable = waiting.cancellable;
     let mut deadline = waiting.deadline.unwrap_or(Moment::NEVER);
     loop {
@@ -78,9 +110,14 @@ pub(super) fn park(wait: &Wait<Who>, parker: &ThreadParker, waiting: &Waiting) -
             cancellable = false;
         }
         let until = deadline.min(next_expiry());
-        match parker.park(|| (until != Moment::NEVER).then(|| until.since(Moment::now()))) {
+        match sleep_until(until) {
             Awake::Unparked => break,
             Awake::Poked => {}
+            Awake::Ready => {
+                if wait.claim_own(Woken::Object(0)) {
+                    return Woken::Object(0);
+                }
+            }
             Awake::TimeUp => {
                 if deadline <= until {
                     if wait.claim_own(Woken::Deadline) {

@@ -4,18 +4,36 @@
 //! and takes it back. POKED: somebody wants the thread to look whether its wait is to end; that may come at any time, also when
 //! the wait is over, so it is only ever a hint. The parker is counted: whoever unparks or pokes may still be in the kernel when
 //! the thread goes on.
+//!
+//! A thread that waits for a descriptor as well sleeps in `poll`, which a futex can't end. It sets POLLING before, and whoever raises a bit
+//! and finds that also rings its bell, a descriptor that is polled too.
 
 use super::atomic::{AtomicU32, Ordering};
 use super::futex;
+#[cfg(not(loom))]
+use rustix::event::{EventfdFlags, PollFd, PollFlags};
+#[cfg(not(loom))]
+use rustix::time::Timespec;
+#[cfg(not(loom))]
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#[cfg(not(loom))]
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const UNPARKED: u32 = 1;
 const POKED: u32 = 2;
+const POLLING: u32 = 4;
+
+/// How long a thread that has no bell polls before it looks at its word again.
+const WITHOUT_BELL: Duration = Duration::from_millis(5);
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct ThreadParker {
     word: AtomicU32,
+    /// Made when it is first needed.
+    #[cfg(not(loom))]
+    bell: OnceLock<OwnedFd>,
 }
 
 /// Why a thread woke up.
@@ -25,25 +43,88 @@ pub(crate) enum Awake {
     Unparked,
     Poked,
     TimeUp,
+    /// The descriptor is ready.
+    Ready,
 }
 
 impl ThreadParker {
     pub(crate) fn new() -> ThreadParker {
-        ThreadParker { word: AtomicU32::new(0) }
+        ThreadParker {
+            word: AtomicU32::new(0),
+            #[cfg(not(loom))]
+            bell: OnceLock::new(),
+        }
+    }
+
+    /// Why the thread need not sleep, if it has been told.
+    fn told(&self) -> Option<Awake> {
+        // ORDERING: Acquire pairs with the Release in `raise`.
+        let word = self.word.fetch_and(!(POKED | POLLING), Ordering::Acquire);
+        if word & UNPARKED != 0 {
+            // Nobody else takes it back, and no second unpark comes before the next wait.
+            self.word.fetch_and(!UNPARKED, Ordering::Relaxed);
+            return Some(Awake::Unparked);
+        }
+        (word & POKED != 0).then_some(Awake::Poked)
+    }
+
+    /// As [`park`](Self::park), and until `fd` is readable, or writable.
+    #[cfg(not(loom))]
+    pub(crate) fn park_for_descriptor(
+        &self,
+        mut remaining: impl FnMut() -> Option<Duration>,
+        fd: BorrowedFd<'_>,
+        writable: bool,
+    ) -> Awake {
+        let flags = if writable { PollFlags::OUT } else { PollFlags::IN };
+        let bell = self.bell();
+        loop {
+            // ORDERING: Relaxed: an exchange reads what was raised before, and who raises something later finds it.
+            let word = self.word.fetch_or(POLLING, Ordering::Relaxed);
+            if word & (UNPARKED | POKED) == 0 {
+                let left = remaining();
+                let left = if bell.is_some() { left } else { Some(left.unwrap_or(WITHOUT_BELL).min(WITHOUT_BELL)) };
+                let left =
+                    left.map(|left| Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 }));
+                let mut polled = [PollFd::new(&fd, flags), PollFd::from_borrowed_fd(bell.unwrap_or(fd), PollFlags::IN)];
+                let polled = if bell.is_some() { &mut polled[..] } else { &mut polled[..1] };
+                // A signal ends it early, which does no harm.
+                let _ = rustix::event::poll(polled, left.as_ref());
+                let is_ready = !polled[0].revents().is_empty();
+                if let Some(bell) = bell
+                    && !polled[1].revents().is_empty()
+                {
+                    let _ = rustix::io::read(bell, &mut [0; 8]);
+                }
+                if let Some(told) = self.told() {
+                    return told;
+                }
+                if is_ready {
+                    return Awake::Ready;
+                }
+                if remaining().is_some_and(|left| left.is_zero()) {
+                    return Awake::TimeUp;
+                }
+            } else if let Some(told) = self.told() {
+                return told;
+            }
+        }
+    }
+
+    #[cfg(not(loom))]
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        if self.bell.get().is_none() {
+            let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
+            let _ = self.bell.set(bell);
+        }
+        self.bell.get().map(AsFd::as_fd)
     }
 
     /// Sleeps until the unpark, a poke, or until `remaining` says that there is no time left.
     pub(crate) fn park(&self, mut remaining: impl FnMut() -> Option<Duration>) -> Awake {
         loop {
-            // ORDERING: Acquire pairs with the Release in `unpark` and `poke`.
-            let word = self.word.fetch_and(!POKED, Ordering::Acquire);
-            if word & UNPARKED != 0 {
-                // Nobody else takes it back, and no second unpark comes before the next wait.
-                self.word.fetch_and(!UNPARKED, Ordering::Relaxed);
-                return Awake::Unparked;
-            }
-            if word & POKED != 0 {
-                return Awake::Poked;
+            if let Some(told) = self.told() {
+                return told;
             }
             let left = remaining();
             if left.is_some_and(|left| left.is_zero()) {
@@ -63,10 +144,25 @@ impl ThreadParker {
     }
 
     fn raise(&self, bit: u32) {
-        // ORDERING: Release pairs with the Acquire in `park`.
-        self.word.fetch_or(bit, Ordering::Release);
-        futex::wake_one(&self.word);
+        // ORDERING: Release pairs with the Acquire in `told`.
+        let word = self.word.fetch_or(bit, Ordering::Release);
+        if word & POLLING == 0 {
+            futex::wake_one(&self.word);
+        } else {
+            self.ring();
+        }
     }
+
+    #[cfg(not(loom))]
+    #[cold]
+    fn ring(&self) {
+        if let Some(bell) = self.bell.get() {
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    #[cfg(loom)]
+    fn ring(&self) {}
 }
 
 #[cfg(all(test, loom))]

@@ -3,12 +3,24 @@
 use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Backoff, Ordering, fence, fence_after_read_modify_write};
 use crate::prim::futex;
 use crossbeam_utils::CachePadded;
+#[cfg(not(loom))]
+use rustix::event::EventfdFlags;
+#[cfg(not(loom))]
+use std::io;
+#[cfg(not(loom))]
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#[cfg(not(loom))]
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Where one worker sleeps.
 pub(crate) struct Bed {
     epoch: AtomicU32,
     granted: AtomicU32,
+    /// Whether it sleeps in its driver, and has to be woken by the bell. Written before it announces its sleep.
+    in_driver: AtomicU32,
+    #[cfg(not(loom))]
+    bell: OnceLock<OwnedFd>,
 }
 
 /// The epoch a worker loaded before it announced its sleep.
@@ -21,7 +33,36 @@ pub(crate) struct Epoch {
 
 impl Bed {
     pub(crate) fn new() -> Bed {
-        Bed { epoch: AtomicU32::new(0), granted: AtomicU32::new(0) }
+        Bed {
+            epoch: AtomicU32::new(0),
+            granted: AtomicU32::new(0),
+            in_driver: AtomicU32::new(0),
+            #[cfg(not(loom))]
+            bell: OnceLock::new(),
+        }
+    }
+
+    /// What ends a sleep in the driver: it becomes readable. Made when it is first asked for, by the worker.
+    #[cfg(not(loom))]
+    pub(crate) fn bell(&self) -> io::Result<BorrowedFd<'_>> {
+        if self.bell.get().is_none() {
+            let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+            // Only its worker makes it.
+            let _ = self.bell.set(bell);
+        }
+        Ok(self.bell.get().unwrap_or_else(|| unreachable!("INVARIANT: just made")).as_fd())
+    }
+
+    /// Where the worker itself has chosen to sleep.
+    #[cfg(not(loom))]
+    pub(crate) fn is_in_driver(&self) -> bool {
+        self.in_driver.load(Ordering::Relaxed) != 0
+    }
+
+    /// Says where the sleep will be that is announced next.
+    #[cfg(not(loom))]
+    pub(crate) fn choose(&self, in_driver: bool) {
+        self.in_driver.store(in_driver.into(), Ordering::Relaxed);
     }
 
     /// Sleeps until woken; may return early.
@@ -33,8 +74,25 @@ impl Bed {
         self.granted.store(u32::from(grant), Ordering::Relaxed);
         // ORDERING: Release pairs with the Acquire in `withdraw`: the grant is seen with the epoch.
         self.epoch.fetch_add(1, Ordering::Release);
-        futex::wake_one(&self.epoch);
+        // Claiming the bit has made the choice visible.
+        if self.in_driver.load(Ordering::Relaxed) == 0 {
+            futex::wake_one(&self.epoch);
+        } else {
+            self.ring();
+        }
     }
+
+    #[cfg(not(loom))]
+    #[cold]
+    fn ring(&self) {
+        if let Some(bell) = self.bell.get() {
+            // It can't be full: that takes 2^64 wakes.
+            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+        }
+    }
+
+    #[cfg(loom)]
+    fn ring(&self) {}
 }
 
 /// How a worker was found that something was published for. It is awake now, or will be.

@@ -4,7 +4,7 @@
 //! - [`dispatch`]: calling a fresh fiber, leaving a parked one, resuming a ready one.
 //! - [`search`]: in which order a worker looks for work; [`idle`]: falling asleep and waking (see `README.md`).
 //! - [`place`]: where a spawned fiber is queued; [`unpark`]: where a woken one is;
-//!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come.
+//!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come; [`driver`]: and from outside.
 //! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`homes`]: the fibers that
 //!   wait on it.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
@@ -19,6 +19,8 @@ pub(crate) mod alarm;
 pub(crate) mod counts;
 #[cfg(not(loom))]
 pub(crate) mod dispatch;
+#[cfg(not(loom))]
+pub(crate) mod driver;
 #[cfg(not(loom))]
 pub(crate) mod grow;
 #[cfg(not(loom))]

@@ -3,13 +3,13 @@
 //! 1. what the running fiber woke last, on the rest of its turn
 //! 2. ready fibers, in their order; then the inbox, which becomes the ready list
 //! 3. fresh fibers that must start here; the own deque, newest first; the own lane; the injector
-//! 4. timers
+//! 4. timers; what comes from outside
 //! 5. other workers' deques and lanes, from a random one on, half of what is there
 //! 6. all of it again for a little while; then sleep
 //!
-//! Nothing starves: every [`POLL_EVERY`]th turn the inbox and the timers are looked at whatever else there is, and if fresh
-//! work waits, one fresh fiber goes before the ready ones: by turns the oldest of the deque, the injector's, the lane's and
-//! the pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
+//! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
+//! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn: by turns the
+//! oldest of the deque, the injector's, the lane's and the pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
 use super::idle::Epoch;
@@ -24,6 +24,10 @@ use std::ptr::NonNull;
 
 /// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
 const POLL_EVERY: u32 = 61;
+
+/// How long a worker that always has something to do may go without looking at its timers, its inbox and what comes from outside, in
+/// nanoseconds. Where turns are long, it looks more often than every so many turns.
+const LISTEN_EVERY: u64 = 50_000;
 
 /// How often in a row the fiber woken last may go before all others.
 const MOST_IN_A_ROW: u32 = 32;
@@ -60,6 +64,32 @@ pub(super) enum Next {
     Leave,
 }
 
+/// When a worker next looks at everything, in turns.
+#[derive(Copy, Clone)]
+pub(super) struct Polls {
+    at: u32,
+    /// How many turns that is after the last time.
+    gap: u32,
+    last: Moment,
+}
+
+impl Polls {
+    pub(super) fn new() -> Polls {
+        Polls { at: 1, gap: 1, last: Moment(0) }
+    }
+
+    /// It looks now, in the turn `tick`: the next time is after [`LISTEN_EVERY`] if turns stay as long as they were, and no later than
+    /// with the next multiple of [`POLL_EVERY`].
+    fn next(self, tick: u32, now: Moment) -> Polls {
+        let elapsed = now.0.saturating_sub(self.last.0);
+        let gap = match elapsed {
+            0..LISTEN_EVERY => (self.gap * 2).min(POLL_EVERY),
+            _ => (u64::from(self.gap) * LISTEN_EVERY / elapsed).max(1) as u32,
+        };
+        Polls { at: tick.wrapping_add(gap.min(POLL_EVERY - tick % POLL_EVERY)), gap, last: now }
+    }
+}
+
 fn fiber(header: NonNull<Header>) -> FiberRef {
     // SAFETY: the queues hold unfinished fibers only, and whoever takes one out runs it to its end.
     unsafe { FiberRef::new(header) }
@@ -92,7 +122,7 @@ impl Worker {
         let tick = self.tick.get().wrapping_add(1);
         self.tick.set(tick);
         self.remote().shown.heartbeat.store(tick, Ordering::Relaxed);
-        if tick.is_multiple_of(POLL_EVERY) {
+        if tick == self.polls.get().at {
             self.poll();
         }
     }
@@ -101,7 +131,19 @@ impl Worker {
     #[cold]
     fn poll(&self) {
         self.drain_inbox();
-        self.fire_timers(self.read_clock());
+        let now = self.read_clock();
+        self.fire_timers(now);
+        if now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
+            self.look_outside();
+        }
+        self.polls.set(self.polls.get().next(self.tick.get(), now));
+        if self.tick.get().is_multiple_of(POLL_EVERY) {
+            self.see_to_fresh();
+        }
+    }
+
+    /// Sees to it that fresh work gets its turn, here and elsewhere.
+    fn see_to_fresh(&self) {
         self.relieve_another();
         self.fresh_due.set(!self.pinned.is_empty() || self.remote().has_fresh() || !self.shared.injector.is_empty());
         self.heed_calls();
@@ -198,6 +240,10 @@ impl Worker {
                 return Next::Fresh(fiber);
             }
             if self.heed_calls() || self.fire_timers(self.read_clock()) {
+                continue;
+            }
+            // One that has no patience goes to sleep in its driver right away, which says the same.
+            if self.patience.get() > 0 && self.look_outside() {
                 continue;
             }
             if let Some(fiber) = self.search() {
@@ -371,6 +417,7 @@ impl Worker {
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let takes_fresh = self.takes_fresh();
+        bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
         if !takes_fresh {
             // Somebody may have relied on our search, before we were told to take nothing fresh.
@@ -398,11 +445,20 @@ impl Worker {
     /// Sleeps, and learns from it how patient to be.
     pub(super) fn nap(&self, epoch: Epoch) {
         let lay_down = self.read_clock();
-        self.remote().bed.sleep(epoch, self.time_to_sleep());
+        let timeout = self.time_to_sleep();
+        match self.driver.get().filter(|_| self.remote().bed.is_in_driver()) {
+            Some(driver) if self.hear(driver.as_ref(), timeout) => {
+                // What comes from outside does not come sooner if one looks for it all the time.
+                self.read_clock();
+                return self.patience.set(self.patience.get() / 2);
+            }
+            Some(_) => {}
+            None => self.remote().bed.sleep(epoch, timeout),
+        }
         let slept = self.read_clock().0 - lay_down.0;
         let patience = self.patience.get();
         self.patience.set(if slept < SHORT_NAP {
-            (patience * 2).min(MOST_PATIENCE)
+            (patience * 2).clamp(LEAST_PATIENCE, MOST_PATIENCE)
         } else {
             (patience / 2).max(LEAST_PATIENCE)
         });

@@ -5,7 +5,9 @@
 #![allow(unsafe_code, reason = "the thread-local points to the worker in its thread's root frame")]
 
 use super::alarm::Alarm;
+use super::driver::Driver;
 use super::remote::Remote;
+use super::search::Polls;
 use super::shared::{ID_BLOCK, Shared};
 use super::stacks::Stacks;
 use crate::fiber::current;
@@ -19,7 +21,7 @@ use crate::queue::ring::Oldest;
 use crate::queue::timers::Timers;
 use sisal_context::stack::Stack;
 use sisal_context::switch::Suspended;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -43,10 +45,16 @@ pub(crate) struct Worker {
     pub(super) fresh_due: Cell<bool>,
     /// Counts turns.
     pub(super) tick: Cell<u32>,
+    pub(super) polls: Cell<Polls>,
     /// What is due when.
     pub(super) timers: Timers<Alarm>,
     /// The clock as it was last read.
     pub(super) now: Cell<Moment>,
+    pub(super) driver: OnceCell<Box<dyn Driver>>,
+    /// When the driver last had a turn.
+    pub(super) heard_at: Cell<Moment>,
+    /// A fiber that has accepted a connection: what it spawns next is for that, and is spread over the workers.
+    pub(super) accepted: Cell<Option<FiberRef>>,
     pub(super) stacks: Stacks,
     /// The stack we run on; none on the thread's own.
     pub(super) stack: Cell<Option<Stack>>,
@@ -116,8 +124,12 @@ impl Worker {
             pinned: List::new(),
             fresh_due: Cell::new(false),
             tick: Cell::new(0),
+            polls: Cell::new(Polls::new()),
             timers: Timers::new(),
             now: Cell::new(Moment::now()),
+            driver: OnceCell::new(),
+            heard_at: Cell::new(Moment(0)),
+            accepted: Cell::new(None),
             stacks: Stacks::new(shared.config.class, first_stack),
             stack: Cell::new(None),
             abandoned: Cell::new(None),

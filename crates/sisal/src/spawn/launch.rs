@@ -132,6 +132,7 @@ fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKin
 #[inline]
 fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) {
     match start {
+        Start::Anywhere if worker.spawns_for_accepted() => worker.enqueue_spread(fiber),
         Start::Anywhere => worker.enqueue_fresh(fiber),
         Start::Spread => worker.enqueue_spread(fiber),
         Start::Here => worker.enqueue_pinned(fiber),

@@ -1,0 +1,117 @@
+//! How a worker hears of descriptors: one epoll each, where descriptors are registered once, for both directions, by edges.
+//!
+//! An event names a [slot](super::slot) and its generation, not a descriptor: if the descriptor was closed meanwhile and its number or its slot
+//! is somebody else's now, the event is of an old generation and wakes nobody.
+
+use super::slot::{self, Key};
+use crate::fiber::waiter::ClaimToken;
+use crate::fiber::who::Who;
+use crate::prim::atomic::{AtomicUsize, Ordering};
+use crate::sched::driver::Driver;
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, epoll};
+use rustix::time::Timespec;
+use std::any::Any;
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many events are taken at a time.
+const BATCH: usize = 256;
+
+/// What the bell's events are told by.
+const BELL: u64 = u64::MAX;
+
+/// An epoll, shared by whoever hears it and the slots that are registered there.
+pub(super) struct Epoll {
+    fd: OwnedFd,
+    /// How many descriptors are registered, but for the bell.
+    registered: AtomicUsize,
+}
+
+impl Epoll {
+    /// Makes one that the bell can wake.
+    pub(super) fn new(bell: BorrowedFd<'_>) -> io::Result<Epoll> {
+        let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        // By its edge, so that it need not be read.
+        epoll::add(&fd, bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+        Ok(Epoll { fd, registered: AtomicUsize::new(0) })
+    }
+
+    /// Registers a descriptor. If something can be done with it already, there is an event for it at once.
+    pub(super) fn add(&self, fd: BorrowedFd<'_>, key: Key) -> io::Result<()> {
+        use epoll::EventFlags as Flags;
+        let flags = Flags::IN | Flags::OUT | Flags::PRI | Flags::RDHUP | Flags::ET;
+        epoll::add(&self.fd, fd, epoll::EventData::new_u64(key.to_u64()), flags)?;
+        self.registered.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes a descriptor off.
+    pub(super) fn delete(&self, fd: BorrowedFd<'_>) {
+        // If it is not there any more, all is well.
+        let _ = epoll::delete(&self.fd, fd);
+        self.registered.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Waits for events, up to `timeout`, into `events`.
+    fn wait(&self, events: &mut Vec<epoll::Event>, timeout: Option<Duration>) {
+        let nothing = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let timeout = match timeout {
+            None => None,
+            Some(Duration::ZERO) => Some(&nothing),
+            Some(some) => {
+                // Its own timeout is in milliseconds on systems before Linux 5.11.
+                let some = Timespec::try_from(some).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+                let _ = rustix::event::poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&some));
+                Some(&nothing)
+            }
+        };
+        events.clear();
+        // A signal ends the wait early, which is as good as any other end.
+        let _ = epoll::wait(&self.fd, spare_capacity(events), timeout);
+    }
+}
+
+/// The driver of one worker.
+pub(super) struct EpollDriver {
+    pub(super) epoll: Arc<Epoll>,
+    events: Cell<Vec<epoll::Event>>,
+}
+
+impl EpollDriver {
+    pub(super) fn new(epoll: Arc<Epoll>) -> EpollDriver {
+        EpollDriver { epoll, events: Cell::new(Vec::with_capacity(BATCH)) }
+    }
+}
+
+impl Driver for EpollDriver {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.epoll.registered.load(Ordering::Relaxed) > 0
+    }
+
+    fn turn(&self, timeout: Option<Duration>, wake: &mut dyn FnMut(ClaimToken<Who>)) {
+        // Waking tasks may lead anywhere, so nothing stays borrowed meanwhile.
+        let mut events = self.events.take();
+        self.epoll.wait(&mut events, timeout);
+        for event in &events {
+            let data = event.data;
+            if data.u64() != BELL {
+                slot::on_event(Key::from_u64(data.u64()), event.flags, wake);
+            }
+        }
+        self.events.set(events);
+    }
+}
+
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

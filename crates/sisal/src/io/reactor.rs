@@ -1,0 +1,38 @@
+//! How tasks of futures hear of descriptors when they are polled on a thread that is no worker: one thread for all of them, started by the first.
+
+use super::epoll::{Epoll, EpollDriver};
+use crate::park;
+use crate::sched::driver::Driver;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+
+/// The epoll that the thread listens to.
+pub(super) fn epoll() -> io::Result<&'static Arc<Epoll>> {
+    static EPOLL: OnceLock<Arc<Epoll>> = OnceLock::new();
+    static STARTING: Mutex<()> = Mutex::new(());
+    if let Some(epoll) = EPOLL.get() {
+        return Ok(epoll);
+    }
+    let _one_starts_it = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(epoll) = EPOLL.get() {
+        return Ok(epoll);
+    }
+    let epoll = start()?;
+    Ok(EPOLL.get_or_init(|| epoll))
+}
+
+fn start() -> io::Result<Arc<Epoll>> {
+    // Nobody rings: the thread has nothing else to do than to listen, for ever.
+    let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
+    let epoll = Arc::new(Epoll::new(bell.as_fd())?);
+    let heard = Arc::clone(&epoll);
+    thread::Builder::new().name("sisal-reactor".to_owned()).spawn(move || {
+        let driver = EpollDriver::new(heard);
+        loop {
+            driver.turn(None, &mut park::unpark);
+        }
+    })?;
+    Ok(epoll)
+}
