@@ -46,10 +46,14 @@ mod receiving;
 mod rendezvous;
 mod sender;
 mod sending;
+#[cfg(feature = "futures")]
+mod stream;
 mod watch;
 
 #[cfg(not(loom))]
 pub use self::ordered::{OrderedIter, OrderedReceiver, OrderedRecvError, OrderedSender, ordered};
+#[cfg(feature = "futures")]
+pub use self::stream::RecvStream;
 pub use self::{
     broadcast::{
         BroadcastReceiver, BroadcastRecvError, BroadcastRecvTimeoutError, BroadcastSender, BroadcastTryRecvError,
