@@ -38,6 +38,8 @@ mod bytes;
 mod connect;
 mod convert;
 mod incoming;
+#[cfg(any(feature = "futures", feature = "hyper", feature = "tokio"))]
+pub(crate) mod polled;
 mod socket;
 mod tcp_listener;
 mod tcp_stream;
