@@ -42,7 +42,6 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Status> {
         Ok(Progress::Complete(length)) if length <= HEAD_LIMIT => length,
         Ok(Progress::Partial) if bytes.len() < HEAD_LIMIT => return Ok(Parsed::Part { wants_encouragement: false }),
         Ok(_) | Err(Error::TooManyHeaders) => return Err(Status::HeadersTooLarge),
-        Err(Error::Version) => return Err(Status::UnknownVersion),
         Err(_) => return Err(Status::BadRequest),
     };
     let fields = Fields::read(head.headers, head.version == Some(1))?;
@@ -119,7 +118,6 @@ pub(crate) enum Status {
     HeadersTooLarge,
     NotImplemented,
     Unavailable,
-    UnknownVersion,
 }
 
 impl Status {
@@ -135,7 +133,6 @@ impl Status {
             Status::HeadersTooLarge => "431 Request Header Fields Too Large",
             Status::NotImplemented => "501 Not Implemented",
             Status::Unavailable => "503 Service Unavailable",
-            Status::UnknownVersion => "505 HTTP Version Not Supported",
         }
     }
 }
