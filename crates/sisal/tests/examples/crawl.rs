@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// How many connections a server has, and has had at most.
 #[derive(Default)]
@@ -23,6 +24,8 @@ impl Visitors {
             BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
         let path = lines[0].split(' ').nth(1).unwrap();
         let (head, body) = page(path);
+        // Long enough for others to come meanwhile, if they may.
+        thread::sleep(Duration::from_millis(5));
         // Before the client hears the end: afterwards it may begin with the next.
         self.now.fetch_sub(1, Ordering::SeqCst);
         write!(stream, "HTTP/1.1 {head}\r\n\r\n{body}").unwrap();
@@ -37,7 +40,10 @@ fn page(path: &str) -> (&'static str, &'static str) {
         "/a/" => {
             ("200 OK", r#"<a href="../b">b</a> <a href="x?p=1&amp;q=2">x</a> <a href="http://127.0.0.1:1/">dead</a>"#)
         }
-        "/a/x?p=1&q=2" => ("200 OK", r#"<a href="?p=2">y</a> <a href="/">home</a>"#),
+        "/a/x?p=1&q=2" => (
+            "200 OK",
+            r#"<a href="?p=2">y</a> <a href="/">home</a> <a href="1">1</a> <a href="2">2</a> <a href="3">3</a>"#,
+        ),
         "/b" => ("302 Found\r\nLocation: /a/", ""),
         _ => ("404 Not Found", ""),
     }
@@ -66,7 +72,7 @@ fn every_page_is_fetched_once_and_few_at_a_time() {
             assert_eq!(found, 1, "{path} in {text}");
         }
         assert!(text.contains("---") && text.contains("http://127.0.0.1:1/: "), "{text}");
-        assert!(text.ends_with("pages fetched: 5\n"), "{text}");
+        assert!(text.ends_with("pages fetched: 8\n"), "{text}");
         assert!(visitors.most.load(Ordering::SeqCst) <= 2);
     };
     let _watchdog = Watchdog::over(&body, "crawl");
