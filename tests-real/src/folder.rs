@@ -41,7 +41,8 @@ impl Owner {
 
 /// The user and the group of a name, from lines of `name:password:user:group:...`.
 fn ids_of(users: &str, name: &str) -> Option<(u32, u32)> {
-    let mut fields = users.lines().map(|line| line.split(':')).find_map(|mut line| (line.next() == Some(name)).then_some(line))?;
+    let mut fields =
+        users.lines().map(|line| line.split(':')).find_map(|mut line| (line.next() == Some(name)).then_some(line))?;
     fields.next();
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }

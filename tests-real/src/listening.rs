@@ -16,7 +16,10 @@ pub struct Listening {
 
 impl Listening {
     /// Starts a fiber for each connection, which `serve` is called in. What it returns is not looked at: clients go as they like.
-    pub fn start<T: 'static>(runtime: &Handle, serve: impl Fn(TcpStream) -> io::Result<T> + Send + Sync + 'static) -> Listening {
+    pub fn start<T: 'static>(
+        runtime: &Handle,
+        serve: impl Fn(TcpStream) -> io::Result<T> + Send + Sync + 'static,
+    ) -> Listening {
         let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
         let address = listener.local_addr().unwrap();
         let (accepting, serve) = (Arc::clone(&listener), Arc::new(serve));
