@@ -34,8 +34,6 @@ pub(super) struct Socket {
     pub(super) write_timeout: Timeout,
     /// Whether operations return `WouldBlock` instead of waiting.
     pub(super) nonblocking: Switch,
-    /// Whether it was closed; the source knows too, but is not asked where nothing is waited for.
-    closed: Switch,
 }
 
 impl Socket {
@@ -46,7 +44,6 @@ impl Socket {
             read_timeout: Timeout::default(),
             write_timeout: Timeout::default(),
             nonblocking: Switch::default(),
-            closed: Switch::default(),
         }
     }
 
@@ -72,7 +69,7 @@ impl Socket {
 
     /// Gives the descriptor away as `std` would have it: blocking, unless that was chosen otherwise, and with its timeouts.
     pub(super) fn release(self) -> OwnedFd {
-        let Socket { source, read_timeout, write_timeout, nonblocking, closed: _ } = self;
+        let Socket { source, read_timeout, write_timeout, nonblocking } = self;
         let fd = source.into_fd();
         let _ = rustix::io::ioctl_fionbio(&fd, nonblocking.is_on());
         let _ = sockopt::set_socket_timeout(&fd, Which::Recv, read_timeout.get());
@@ -88,12 +85,10 @@ impl Socket {
             read_timeout: self.read_timeout.clone(),
             write_timeout: self.write_timeout.clone(),
             nonblocking: self.nonblocking.clone(),
-            closed: Switch::default(),
         })
     }
 
     pub(super) fn close(&self) {
-        self.closed.turn(true);
         self.source.close();
     }
 
@@ -157,11 +152,12 @@ impl Socket {
     #[cold]
     fn attempt<T>(&self, mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
         loop {
-            if self.closed.is_on() {
+            if self.source.is_closed() {
                 return Err(error::closed());
             }
             match op(self.source.as_fd()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) if self.source.is_closed() => {}
                 other => return other,
             }
         }

@@ -227,7 +227,7 @@ impl TcpListener {
     }
 
     /// Wakes all who wait for a connection here; they, and all who come later, get an error of the kind
-    /// [`NotConnected`](io::ErrorKind::NotConnected). The port is free when the listener is dropped, too.
+    /// [`NotConnected`](io::ErrorKind::NotConnected). The port is free at once, unless there are clones.
     ///
     /// ```
     /// let listener = sisal::net::TcpListener::bind("127.0.0.1:0")?;

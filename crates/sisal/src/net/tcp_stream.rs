@@ -350,7 +350,7 @@ impl TcpStream {
     /// Wakes all who wait here; they, and all who read or write later, get an error of the kind
     /// [`NotConnected`](io::ErrorKind::NotConnected).
     ///
-    /// The peer sees the end when the stream is dropped, and its clones are; [`shutdown`](Self::shutdown) shows it at once.
+    /// The peer sees the end at once, unless there are clones; [`shutdown`](Self::shutdown) ends the connection for those, too.
     ///
     /// ```
     /// # use sisal::net::{TcpListener, TcpStream};

@@ -298,7 +298,7 @@ impl UdpSocket {
     }
 
     /// Wakes all who wait here; they, and all who send or receive later, get an error of the kind
-    /// [`NotConnected`](io::ErrorKind::NotConnected). The port is free when the socket is dropped, too.
+    /// [`NotConnected`](io::ErrorKind::NotConnected). The port is free at once, unless there are clones.
     ///
     /// ```
     /// use std::io::ErrorKind;

@@ -219,7 +219,7 @@ impl UnixListener {
     }
 
     /// Wakes all who wait for a connection here; they, and all who come later, get an error of the kind
-    /// [`NotConnected`](io::ErrorKind::NotConnected). New connections are refused when the listener is dropped, too.
+    /// [`NotConnected`](io::ErrorKind::NotConnected). New connections are refused at once, unless there are clones.
     ///
     /// ```
     /// # use sisal::net::{UnixListener, UnixSocketAddr};
