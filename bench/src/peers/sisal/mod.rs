@@ -36,6 +36,9 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Mutex(load) => Ok(in_main_fiber(load.workers, || clocked(load, |locks| waiting::mutex(load, locks)))),
         Work::Skynet(load) => Ok(in_main_fiber(load.workers, || load.measure(structure::skynet))),
         Work::Nursery(load) => Ok(in_main_fiber(load.workers, || structure::nursery(load))),
+        Work::Echo(_) | Work::EchoUnderCpu(_) | Work::Http(_) | Work::HttpHyper(_) | Work::FileReads(_) => {
+            absent("not yet")
+        }
     }
 }
 
