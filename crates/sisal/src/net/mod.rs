@@ -38,6 +38,7 @@ mod bytes;
 mod connect;
 mod convert;
 mod incoming;
+mod pauses;
 mod socket;
 mod tcp_listener;
 mod tcp_stream;

@@ -27,7 +27,9 @@ fn everything_that_is_an_address_in_std_is_one_here() {
         gives("127.0.0.1:10", "127.0.0.1:10");
         gives("[::1]:11", "[::1]:11");
         gives(String::from("127.0.0.1:12"), "127.0.0.1:12");
-        gives(&String::from("127.0.0.1:13"), "127.0.0.1:13");
+        let text = String::from("127.0.0.1:13");
+        gives(&text, "127.0.0.1:13");
+        gives(text, "127.0.0.1:13");
         gives(&[SocketAddr::from((v4, 14))][..], "127.0.0.1:14");
     });
 }
