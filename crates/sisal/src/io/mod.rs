@@ -1,9 +1,12 @@
-//! Waiting for descriptors, and what is done with bytes.
+//! Descriptors of any kind, pipes, and what is done with bytes.
 //!
-//! - [`source`]: a descriptor that fibers and threads wait for; [`slot`]: what is known of one, where events find it.
-//! - [`pollable`]: any descriptor of a user's. [`pipe`]: pipes. [`copy`]: from a reader to a writer.
-//! - [`patience`]: how long one waits. [`error`]: what ends a wait from outside.
-//! - [`epoll`]: how a worker hears of events; [`reactor`]: how tasks that run on no worker do.
+//! [`Pollable`] makes any descriptor one that fibers and threads wait for; [`pipe`] makes pipes, [`copy`] copies from a reader to a
+//! writer, and [`is_cancelled`] tells the errors of waits that were ended from outside.
+//!
+//! # Where things are
+//! - `source`: a descriptor that fibers and threads wait for; `slot`: what is known of one, where events find it.
+//! - `epoll`: how a worker hears of events; `reactor`: how tasks that run on no worker do.
+//! - `patience`: how long one waits; `error`: how a wait ends that had to end.
 
 mod copy;
 mod epoll;

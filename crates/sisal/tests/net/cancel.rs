@@ -3,7 +3,8 @@
 use crate::common::places::{Place, everywhere, join_all, settle};
 use crate::common::watchdog::guarded;
 use crate::common::{LONG, background, until};
-use crate::wire::{Full, fill, tcp, unix_address};
+use crate::wire::{Full, MUCH, fill, read_much, tcp, unix_address, write_much};
+use sisal::io::pipe;
 use sisal::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream, copy_bidirectional};
 use sisal::{CancelToken, Cancelled, Cause, JoinError, is_cancelled, timeout};
 use std::io::{self, Read, Write};
@@ -133,6 +134,58 @@ fn after_a_cancelled_wait_nothing_is_lost() {
             };
             assert_eq!(byte, round);
         }
+    });
+}
+
+/// Does `op` again and again, each time cancelled soon, until it is done.
+fn insist(mut op: impl FnMut() -> io::Result<usize>) -> usize {
+    for micros in (0..200).step_by(7).cycle() {
+        match timeout(Duration::from_micros(micros), &mut op) {
+            Ok(length) => return length,
+            Err(error) => assert_eq!(cause(&error), Some(Cause::Deadline)),
+        }
+    }
+    unreachable!("it cycles")
+}
+
+/// A stream whose reads and writes are cancelled all the time.
+struct Harried<S>(S);
+
+impl<S: Read> Read for Harried<S> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(insist(|| self.0.read(buf)))
+    }
+}
+
+impl<S: Write> Write for Harried<S> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        Ok(insist(|| self.0.write(buf)))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[test]
+fn no_byte_is_lost_or_doubled_by_cancelled_reads_and_writes() {
+    everywhere(|place| {
+        let (client, server) = tcp();
+        let (reader, writer) = pipe().unwrap();
+        let (a, b) = UnixStream::pair().unwrap();
+        let length = MUCH / 4;
+        let writers = [
+            place.spawn(move || write_much(Harried(client), length)),
+            place.spawn(move || write_much(Harried(writer), length)),
+            place.spawn(move || write_much(Harried(a), length)),
+        ];
+        let readers = [
+            place.spawn(move || read_much(Harried(server))),
+            place.spawn(move || read_much(Harried(reader))),
+            place.spawn(move || read_much(Harried(b))),
+        ];
+        assert_eq!(join_all(readers), [length; 3]);
+        join_all(writers);
     });
 }
 

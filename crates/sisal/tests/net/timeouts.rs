@@ -51,9 +51,8 @@ fn writes_time_out_and_work_again() {
         // The kernel may still find room for a little; in the end there is none.
         let stuck = place.sharing(1, &client, |mut client, _| {
             loop {
-                match client.write(&[1; 100_000]) {
-                    Ok(_) => {}
-                    Err(error) => return error.kind(),
+                if let Err(error) = client.write_all(&[1; 100_000]) {
+                    return error.kind();
                 }
             }
         });

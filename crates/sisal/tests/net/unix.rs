@@ -2,14 +2,17 @@
 
 use crate::common::places::{everywhere, join_all, settle};
 use crate::common::waits::in_fibers_and_a_thread;
+use crate::common::{LONG, until};
 use crate::wire::{MUCH, byte_at, read_much, unix_address, write_much};
 use sisal::net::{UnixDatagram, UnixListener, UnixSocketAddr, UnixStream};
+use sisal::{is_cancelled, timeout};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
 use std::os::linux::net::SocketAddrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A path for a socket that is removed at the end.
 struct SocketPath(PathBuf);
@@ -221,5 +224,35 @@ fn full_datagram_sockets_are_waited_for() {
         });
         join_all(senders);
         join_all(receivers);
+    });
+}
+
+#[test]
+fn room_that_others_have_taken_is_waited_for_without_a_connection() {
+    everywhere(|place| {
+        let address = unix_address("room");
+        let receiver = UnixDatagram::bind_addr(&address).unwrap();
+        let filler = UnixDatagram::unbound().unwrap();
+        filler.set_nonblocking(true).unwrap();
+        let filled = (0..).find(|_| filler.send_to_addr(b"filled", &address).is_err()).unwrap();
+        let has_given_up = Arc::new(AtomicBool::new(false));
+        let gives_up = Arc::clone(&has_given_up);
+        let late = place.spawn(move || {
+            let socket = UnixDatagram::unbound().unwrap();
+            socket.set_write_timeout(Some(Duration::from_millis(3))).unwrap();
+            assert_eq!(socket.send_to_addr(b"late", &address).unwrap_err().kind(), ErrorKind::TimedOut);
+            socket.set_write_timeout(None).unwrap();
+            let cancelled = timeout(Duration::from_millis(3), || socket.send_to_addr(b"late", &address)).unwrap_err();
+            assert!(is_cancelled(&cancelled));
+            gives_up.store(true, Ordering::Release);
+            socket.set_write_timeout(Some(LONG)).unwrap();
+            socket.send_to_addr(b"late", &address).unwrap()
+        });
+        until(|| has_given_up.load(Ordering::Acquire));
+        settle();
+        let mut buf = [0; 8];
+        (0..filled).for_each(|_| assert_eq!(receiver.recv(&mut buf).unwrap(), 6));
+        assert_eq!(receiver.recv(&mut buf).unwrap(), 4);
+        assert_eq!(late.join(), 4);
     });
 }
