@@ -6,9 +6,9 @@
 //! Bytes are moved by `recv` and `send` with `MSG_DONTWAIT`, and not by `read` and `write`: `O_NONBLOCK` belongs to the open file and
 //! not to the descriptor, so whoever has a duplicate can take it away, and the next `read` would block the worker.
 
-use super::patience::{Switch, Timeout};
 use super::view::View;
 use crate::io::error;
+use crate::io::patience::{Switch, Timeout};
 use crate::io::source::{Direction, Request, Source};
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
@@ -20,6 +20,7 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::{Context, Poll};
 
 /// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
 const MOST_SLICES: usize = 1024;
@@ -28,8 +29,8 @@ const MOST_SLICES: usize = 1024;
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
 /// See the [module](self).
-pub(super) struct Socket {
-    source: Source,
+pub(crate) struct Socket {
+    pub(super) source: Source,
     pub(super) read_timeout: Timeout,
     pub(super) write_timeout: Timeout,
     /// Whether operations return `WouldBlock` instead of waiting.
@@ -224,6 +225,16 @@ impl Socket {
     pub(super) fn send_to(&self, buf: &[u8], address: &impl SocketAddrArg, place: Place) -> io::Result<usize> {
         self.exchange(Direction::Write, place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?))
     }
+
+    /// Bytes of a stream, for a task.
+    pub(super) fn poll_receive(&self, buf: &mut [u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.source.poll(Direction::Read, context, |fd| receive(fd, buf, RecvFlags::empty()))
+    }
+
+    /// Bytes of a stream, for a task.
+    pub(super) fn poll_send(&self, buf: &[u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.source.poll(Direction::Write, context, |fd| send(fd, buf))
+    }
 }
 
 impl AsFd for Socket {
@@ -239,7 +250,7 @@ fn receive(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::Result<u
 }
 
 #[inline]
-fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
+pub(super) fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(fd, buf, SEND)?)
 }
 
@@ -249,7 +260,7 @@ fn receive_vectored(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Resu
     Ok(rustix::net::recvmsg(fd, &mut bufs[..most], &mut RecvAncillaryBuffer::default(), flags)?.bytes)
 }
 
-fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+pub(super) fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
     let most = bufs.len().min(MOST_SLICES);
     Ok(rustix::net::sendmsg(fd, &bufs[..most], &mut SendAncillaryBuffer::default(), SEND)?)
 }
