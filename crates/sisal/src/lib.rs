@@ -68,7 +68,7 @@ mod runtime;
 #[cfg(not(loom))]
 mod settings;
 #[cfg(not(loom))]
-mod signal;
+pub mod signal;
 #[cfg(not(loom))]
 mod spawn;
 pub mod stm;

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::ops::Deref;
 use std::process::abort;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Why a channel was closed, if somebody said so.
 pub(crate) type Reason = Arc<dyn Error + Send + Sync>;
@@ -20,6 +20,8 @@ pub(crate) struct Block<C> {
     /// How many sides are gone.
     gone: AtomicUsize,
     reason: Lock<Option<Reason>>,
+    /// Called, with its number, when the last receiver has gone.
+    farewell: OnceLock<(fn(u64), u64)>,
     channel: C,
 }
 
@@ -34,6 +36,7 @@ impl<C: Channel> Counted<C> {
             receivers: AtomicUsize::new(1),
             gone: AtomicUsize::new(0),
             reason: Lock::new(None),
+            farewell: OnceLock::new(),
             channel,
         };
         let block = NonNull::from(Box::leak(Box::new(block)));
@@ -91,11 +94,18 @@ impl<C: Channel> Counted<C> {
     pub(crate) fn drop_receiver(&self) {
         // ORDERING: as above.
         if self.block().receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let _farewell = Farewell(self.block().farewell.get().copied());
             // Also if the drop of a message panics.
             let _gone = SideIsGone(self);
             self.block().channel.close();
             self.block().channel.discard();
         }
+    }
+
+    /// Has `f` called with `number` when the last receiver has gone. One such call at most.
+    pub(crate) fn on_last_receiver(&self, f: fn(u64), number: u64) {
+        let set = self.block().farewell.set((f, number));
+        debug_assert!(set.is_ok(), "INVARIANT: set once");
     }
 
     fn side_is_gone(&self) {
@@ -124,6 +134,17 @@ impl<C: Channel> Counted<C> {
 
     pub(crate) fn same(&self, other: &Counted<C>) -> bool {
         self.0 == other.0
+    }
+}
+
+/// Calls when it goes.
+struct Farewell(Option<(fn(u64), u64)>);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        if let Some((f, number)) = self.0 {
+            f(number);
+        }
     }
 }
 

@@ -217,6 +217,13 @@ impl<T> Receiver<T> {
     }
 }
 
+impl<T> Receiver<T> {
+    /// Has `f` called with `number` when the last receiver has gone.
+    pub(crate) fn on_last_receiver(&self, f: fn(u64), number: u64) {
+        each_receiver!(self, channel => channel.on_last_receiver(f, number));
+    }
+}
+
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Receiver<T> {
         Receiver(match &self.0 {

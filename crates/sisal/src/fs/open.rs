@@ -1,10 +1,13 @@
 //! How a file is to be opened.
 
 use super::file::File;
-use super::on_thread;
+use super::{cached, on_thread};
+use crate::fiber::in_fiber;
+use crate::park;
 use std::fs;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
+use std::panic::Location;
 use std::path::Path;
 
 /// How a file is to be opened, as [`std::fs::OpenOptions`].
@@ -20,61 +23,66 @@ use std::path::Path;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct OpenOptions(fs::OpenOptions);
+pub struct OpenOptions {
+    inner: fs::OpenOptions,
+    is_read: bool,
+    /// Whether anything else is set. If not, the file may be opened without a thread.
+    is_special: bool,
+}
 
 impl OpenOptions {
     /// Nothing is set: see [`std::fs::OpenOptions::new`].
     #[expect(clippy::new_without_default, reason = "std's has none either")]
     pub fn new() -> OpenOptions {
-        OpenOptions(fs::OpenOptions::new())
+        OpenOptions { inner: fs::OpenOptions::new(), is_read: false, is_special: false }
+    }
+
+    fn set(&mut self, set: impl FnOnce(&mut fs::OpenOptions) -> &mut fs::OpenOptions) -> &mut OpenOptions {
+        self.is_special = true;
+        set(&mut self.inner);
+        self
     }
 
     /// Whether it is to be read.
     pub fn read(&mut self, read: bool) -> &mut OpenOptions {
-        self.0.read(read);
+        self.is_read = read;
+        self.inner.read(read);
         self
     }
 
     /// Whether it is to be written.
     pub fn write(&mut self, write: bool) -> &mut OpenOptions {
-        self.0.write(write);
-        self
+        self.set(|options| options.write(write))
     }
 
     /// Whether every write goes to its end.
     pub fn append(&mut self, append: bool) -> &mut OpenOptions {
-        self.0.append(append);
-        self
+        self.set(|options| options.append(append))
     }
 
     /// Whether what it contains is to be thrown away.
     pub fn truncate(&mut self, truncate: bool) -> &mut OpenOptions {
-        self.0.truncate(truncate);
-        self
+        self.set(|options| options.truncate(truncate))
     }
 
     /// Whether it is to be made if there is none.
     pub fn create(&mut self, create: bool) -> &mut OpenOptions {
-        self.0.create(create);
-        self
+        self.set(|options| options.create(create))
     }
 
     /// Whether it is to be made, and must not be there.
     pub fn create_new(&mut self, create_new: bool) -> &mut OpenOptions {
-        self.0.create_new(create_new);
-        self
+        self.set(|options| options.create_new(create_new))
     }
 
     /// The permissions of a file that is made, before the umask: 0o666 if not set.
     pub fn mode(&mut self, mode: u32) -> &mut OpenOptions {
-        self.0.mode(mode);
-        self
+        self.set(|options| options.mode(mode))
     }
 
     /// More flags for `open`: see [`std::os::unix::fs::OpenOptionsExt::custom_flags`].
     pub fn custom_flags(&mut self, flags: i32) -> &mut OpenOptions {
-        self.0.custom_flags(flags);
-        self
+        self.set(|options| options.custom_flags(flags))
     }
 
     /// Opens it.
@@ -84,12 +92,25 @@ impl OpenOptions {
     #[track_caller]
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let path = path.as_ref();
-        on_thread(|| self.0.open(path)).map(File::from)
+        if self.is_read
+            && !self.is_special
+            && in_fiber()
+            && let Some(file) = cached::open(path).and_then(cached::settle)
+        {
+            park::pay_fuel(Location::caller());
+            return Ok(file.into());
+        }
+        let opened = on_thread(|| {
+            let file = self.inner.open(path)?;
+            cached::learn(&file);
+            Ok::<_, io::Error>(file)
+        });
+        opened.map(File::from)
     }
 }
 
 impl From<fs::OpenOptions> for OpenOptions {
     fn from(options: fs::OpenOptions) -> OpenOptions {
-        OpenOptions(options)
+        OpenOptions { inner: options, is_read: false, is_special: true }
     }
 }

@@ -1,8 +1,10 @@
-//! Whole files at once. Each is one trip to a thread, however many calls of the kernel it takes.
+//! Whole files at once. Each is one trip to a thread at most, however many calls of the kernel it takes.
 
-use super::on_thread;
+use super::file::File;
+use super::{cached, on_thread};
+use crate::fiber::in_fiber;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// All that a file contains. As [`std::fs::read`].
@@ -18,7 +20,19 @@ use std::path::Path;
 #[track_caller]
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let path = path.as_ref();
-    on_thread(|| fs::read(path))
+    let mut bytes = Vec::new();
+    if in_fiber()
+        && let Some(file) = cached::open(path)
+    {
+        File::from(file).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    on_thread(|| {
+        let mut file = fs::File::open(path)?;
+        cached::learn(&file);
+        file.read_to_end(&mut bytes)
+    })?;
+    Ok(bytes)
 }
 
 /// All that a file contains, as text. As [`std::fs::read_to_string`].
@@ -33,8 +47,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// ```
 #[track_caller]
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
-    let path = path.as_ref();
-    on_thread(|| fs::read_to_string(path))
+    String::from_utf8(read(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Makes a file that contains just this, or replaces what it contains. As [`std::fs::write`].

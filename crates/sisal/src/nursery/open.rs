@@ -119,7 +119,7 @@ where
         Some(handle) => Some(NonNull::from(handle.shared())),
         None => worker::with_current(|worker| worker.map(|worker| NonNull::from(worker.shared()))),
     };
-    let signals = ends_on_signals.then(signal::listen);
+    let signals = ends_on_signals.then(signal::cancelling);
     let entry = Entry::Below(signals.as_ref().map(signal::Listening::node));
     let (body, mut findings) = within(entry, expiry, |node| {
         // SAFETY: the node is that of the scope we are in. The runtime is that of a handle in this frame, or of the worker of this thread,

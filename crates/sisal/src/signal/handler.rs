@@ -4,23 +4,45 @@
 //! The handler runs on the alternate stack where there is one, as on all threads that run fibers.
 #![allow(unsafe_code, reason = "signal handlers are set, and called, by C functions")]
 
+use super::kind::Signal;
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
-const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+/// Those that cancel nurseries.
+pub(super) const CANCELLING: [Signal; 2] = [Signal::INTERRUPT, Signal::TERMINATE];
+
+/// More than the kernel's highest number.
+const NUMBERS: usize = 65;
 
 /// What the handler knows of each signal.
 struct Slot {
-    /// The next one is told to whoever listens.
+    /// The next one cancels the nurseries that listen.
     armed: AtomicBool,
+    /// Channels listen to it.
+    heard: AtomicBool,
+    /// It has come, and the channels have not been told.
+    pending: AtomicBool,
     /// What was done with this signal before. Null if there was never a handler of ours.
     before: AtomicPtr<Before>,
 }
 
-static SLOTS: [Slot; SIGNALS.len()] =
-    [const { Slot { armed: AtomicBool::new(false), before: AtomicPtr::new(ptr::null_mut()) } }; SIGNALS.len()];
+impl Slot {
+    const fn new() -> Slot {
+        Slot {
+            armed: AtomicBool::new(false),
+            heard: AtomicBool::new(false),
+            pending: AtomicBool::new(false),
+            before: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+}
+
+/// By the number of the signal.
+static SLOTS: [Slot; NUMBERS] = [const { Slot::new() }; NUMBERS];
+/// A signal that was armed has come.
+static CANCELLATION: AtomicBool = AtomicBool::new(false);
 /// Where to ring.
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 /// The process that listens. After a `fork` the child has the same handlers, and must not ring for its parent.
@@ -61,10 +83,44 @@ impl Bell {
     }
 }
 
-/// From now on the next signal of each kind is told to whoever listens.
+fn slot(signal: libc::c_int) -> Option<&'static Slot> {
+    usize::try_from(signal).ok().and_then(|number| SLOTS.get(number))
+}
+
+/// From now on the next signal of each kind cancels nurseries.
 pub(super) fn arm() {
+    set_armed(true);
+}
+
+/// From now on none does.
+pub(super) fn disarm() {
+    set_armed(false);
+}
+
+fn set_armed(armed: bool) {
     // ORDERING: Relaxed: all that the handler reads for it was written before the first handler was put in place, by a system call.
-    SLOTS.iter().for_each(|slot| slot.armed.store(true, Ordering::Relaxed));
+    let slots = CANCELLING.iter().filter_map(|signal| slot(signal.as_raw()));
+    slots.for_each(|slot| slot.armed.store(armed, Ordering::Relaxed));
+}
+
+/// Whether channels listen to it.
+pub(super) fn set_heard(signal: Signal, heard: bool) {
+    if let Some(slot) = slot(signal.as_raw()) {
+        slot.heard.store(heard, Ordering::Relaxed);
+    }
+}
+
+/// The signals that have come and that channels listen to.
+pub(super) fn take_pending() -> impl Iterator<Item = Signal> {
+    // ORDERING: Acquire pairs with the Release in the handler.
+    let pending = |(_, slot): &(i32, &Slot)| slot.pending.swap(false, Ordering::Acquire);
+    (0..).zip(&SLOTS).filter(pending).map(|(number, _)| Signal::from_raw(number))
+}
+
+/// Whether nurseries are to be cancelled.
+pub(super) fn take_cancellation() -> bool {
+    // ORDERING: as above.
+    CANCELLATION.swap(false, Ordering::Acquire)
 }
 
 /// What is done with a signal: as much as a handler needs to know.
@@ -106,15 +162,23 @@ impl Before {
 extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the address of this thread's own; whatever is interrupted may be about to read it.
     let (place, errno) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
-    if let Some(at) = SIGNALS.iter().position(|&known| known == signal) {
-        let slot = &SLOTS[at];
+    if let Some(slot) = slot(signal) {
         // SAFETY: takes no pointers.
         let is_ours = unsafe { libc::getpid() } == PROCESS.load(Ordering::Relaxed);
-        let told = is_ours && slot.armed.swap(false, Ordering::Relaxed);
+        let cancels = is_ours && slot.armed.swap(false, Ordering::Relaxed);
+        let heard = is_ours && slot.heard.load(Ordering::Relaxed);
+        // ORDERING: Release pairs with the Acquires of the thread that takes them.
+        if cancels {
+            CANCELLATION.store(true, Ordering::Release);
+        }
+        if heard {
+            slot.pending.store(true, Ordering::Release);
+        }
+        let told = cancels || heard;
         if told {
             Bell(DESCRIPTOR.load(Ordering::Relaxed)).ring();
         }
-        // ORDERING: Acquire pairs with the Release in `Handlers::install`.
+        // ORDERING: Acquire pairs with the Release in `Slot::remember`.
         // SAFETY: what it points to is never freed.
         if let Some(before) = unsafe { slot.before.load(Ordering::Acquire).as_ref() } {
             // SAFETY: we are in signal context, with what we were given.
@@ -152,30 +216,30 @@ fn put(signal: libc::c_int, action: &libc::sigaction) {
     debug_assert!(!failed, "INVARIANT: these signals can be handled");
 }
 
-/// Our handlers, in place, and what was there before.
-pub(super) struct Handlers {
-    before: [libc::sigaction; SIGNALS.len()],
+/// Our handler of a signal, in place, and what was there before.
+pub(super) struct Handler {
+    signal: Signal,
+    before: libc::sigaction,
 }
 
-impl Handlers {
-    /// Puts the handlers in place; they ring `bell`.
-    pub(super) fn install(bell: Bell) -> Handlers {
+impl Handler {
+    /// Puts the handler in place; it rings `bell`.
+    pub(super) fn install(signal: Signal, bell: Bell) -> Handler {
         DESCRIPTOR.store(bell.0, Ordering::Relaxed);
         PROCESS.store(std::process::id().cast_signed(), Ordering::Relaxed);
-        let before = SIGNALS.map(current);
-        for ((&signal, slot), before) in SIGNALS.iter().zip(&SLOTS).zip(&before) {
+        let before = current(signal.as_raw());
+        if let Some(slot) = slot(signal.as_raw()) {
             slot.remember(Before { action: before.sa_sigaction, takes_info: before.sa_flags & libc::SA_SIGINFO != 0 });
-            put(signal, &action(ours(), libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART));
+            slot.pending.store(false, Ordering::Relaxed);
         }
-        Handlers { before }
+        put(signal.as_raw(), &action(ours(), libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART));
+        Handler { signal, before }
     }
 
     /// Puts back what was there before, unless somebody else has put something there since.
     pub(super) fn remove(self) {
-        for (&signal, before) in SIGNALS.iter().zip(&self.before) {
-            if current(signal).sa_sigaction == ours() {
-                put(signal, before);
-            }
+        if current(self.signal.as_raw()).sa_sigaction == ours() {
+            put(self.signal.as_raw(), &self.before);
         }
     }
 }

@@ -1,93 +1,51 @@
-//! Signals that ask the process to end: SIGINT and SIGTERM cancel the nurseries that want it.
+//! Signals, as messages of a channel.
 //!
-//! - [`handler`]: what happens in signal context, and putting handlers in place.
+//! ```
+//! use sisal::signal::{self, Signal};
 //!
-//! # Protocol
-//! There is one [`CancelNode`] for all that listen, which their scopes follow. The first to listen puts the handlers in place, and the
-//! last to leave puts back what was there before.
+//! sisal::run(|| {
+//!     let signals = signal::listen(&[Signal::HANGUP, Signal::USER1])?;
+//!     # rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::USR1)?;
+//!     // Another process: kill -USR1 ..
+//!     assert_eq!(signals.recv(), Ok(Signal::USER1));
+//!     Ok::<(), std::io::Error>(())
+//! })?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
 //!
-//! 1. *The handler* does next to nothing: if its signal is *armed*, it disarms it and rings. If it is not, because one of its kind has come
-//!    before, it does what was done with that signal before there was a handler.
-//! 2. *The thread* `sisal-signal`, which is started once and sleeps between, hears that, takes the node away, and cancels it.
-//! 3. *To listen* is to take a share in the node, or in a new one if there is none, and to arm both signals. So who begins to
-//!    listen after a signal has come is not cancelled by it, and can be by the next.
+//! For a program that is to come to an end on SIGINT and SIGTERM there is
+//! [`cancel_on_signals`](crate::NurseryOptions::cancel_on_signals) as well; both may be used at once.
+//!
+//! - `kind`: what a signal is called; `registry`: who listens to what, and the thread that tells them; `handler`: what happens in signal
+//!   context.
 
 mod handler;
+mod kind;
+mod registry;
 
-use crate::fiber::cancel_node::CancelNode;
-use crate::park::poke;
-use crate::prim::cancel::Cause;
-use handler::{Bell, Handlers};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+pub use self::kind::Signal;
+pub(crate) use self::registry::{Listening, cancelling};
 
-struct State {
-    listeners: usize,
-    /// What those follow who have begun to listen since the last signal.
-    node: Option<Arc<CancelNode>>,
-    handlers: Option<Handlers>,
-    bell: Option<Bell>,
-}
+use crate::chan::Receiver;
+use std::io;
 
-static STATE: Mutex<State> = Mutex::new(State { listeners: 0, node: None, handlers: None, bell: None });
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// While this lives, the process does not end on SIGINT and SIGTERM, but cancels the node.
-pub(crate) struct Listening {
-    node: Arc<CancelNode>,
-}
-
-/// Begins to listen.
+/// Listens to `signals` from now on, until the receiver and all its clones are dropped. Then what was done with them before is done again.
 ///
-/// # Panics
-/// If the system has no thread or descriptor left for it.
-pub(crate) fn listen() -> Listening {
-    let mut state = state();
-    let bell = *state.bell.get_or_insert_with(start_thread);
-    let node = Arc::clone(state.node.get_or_insert_with(|| Arc::new(CancelNode::new(None))));
-    handler::arm();
-    state.handlers.get_or_insert_with(|| Handlers::install(bell));
-    state.listeners += 1;
-    Listening { node }
-}
-
-impl Listening {
-    /// What is cancelled by the first signal.
-    pub(crate) fn node(&self) -> &CancelNode {
-        &self.node
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let mut state = state();
-        state.listeners -= 1;
-        if state.listeners == 0 {
-            state.node = None;
-            if let Some(handlers) = state.handlers.take() {
-                handlers.remove();
-            }
-        }
-    }
-}
-
-fn start_thread() -> Bell {
-    let bell = Bell::new().unwrap_or_else(|error| panic!("sisal: can't listen to signals: {error}"));
-    let started = thread::Builder::new().name("sisal-signal".to_owned()).spawn(move || answer(bell));
-    drop(started.unwrap_or_else(|error| panic!("sisal: can't listen to signals: {error}")));
-    bell
-}
-
-/// What the thread does.
-fn answer(bell: Bell) {
-    while bell.wait() {
-        // In a statement of its own: the lock is free when the node is cancelled.
-        let node = state().node.take();
-        if let Some(node) = node {
-            node.cancel(Cause::Signal, &poke);
-        }
-    }
+/// A signal that is listened to does nothing else: the process does not end on it. Handlers that were in place are called as well. Several may
+/// listen to the same signal, and each hears it.
+///
+/// Like the kernel, the channel has each signal once at most: if one comes again before it was received, it is the same. So it never
+/// overflows, however many come, and none gets lost behind others.
+///
+/// # Errors
+/// Of the kind `InvalidInput` if there is a signal among them that can't be listened to, or none at all; and if the system has no thread or
+/// descriptor left for it.
+///
+/// ```
+/// use sisal::signal::{self, Signal};
+/// let error = signal::listen(&[Signal::from_raw(9)]).unwrap_err();
+/// assert!(error.to_string().contains("SIGKILL"));
+/// ```
+pub fn listen(signals: &[Signal]) -> io::Result<Receiver<Signal>> {
+    registry::listen(signals)
 }

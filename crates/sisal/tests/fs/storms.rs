@@ -211,3 +211,36 @@ fn what_is_in_memory_is_read_without_a_thread() {
         shut_down(runtime);
     });
 }
+
+/// A file that is in the caches of the kernel is opened and read on the worker, once its file system is known.
+#[test]
+fn what_is_known_to_the_kernel_is_opened_without_a_thread() {
+    guarded(|| {
+        let folder = Folder::new();
+        let path = folder.join("file");
+        std::fs::write(&path, "known").unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        let kind = rustix::fs::fstatfs(&file).unwrap().f_type;
+        let mut byte = [0];
+        let mut probe = [std::io::IoSliceMut::new(&mut byte)];
+        let nowait = rustix::io::preadv2(&file, &mut probe, 0, rustix::io::ReadWriteFlags::NOWAIT);
+        if kind != 0xEF53 || nowait.is_err() {
+            eprintln!("skipped: not on ext4");
+            return;
+        }
+        // On a plain thread, which learns of the file system.
+        assert_eq!(fs::read(&path).unwrap(), b"known");
+        let runtime = watched(fixed(1).name("warm").build().unwrap());
+        runtime.run(|| {
+            for _ in 0..10 {
+                assert_eq!(fs::read(&path).unwrap(), b"known");
+                assert_eq!(fs::read_to_string(&path).unwrap(), "known");
+                let mut text = String::new();
+                File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+                assert_eq!(text, "known");
+            }
+        });
+        assert_eq!(linux::threads_named("warm-blocking"), 0);
+        shut_down(runtime);
+    });
+}

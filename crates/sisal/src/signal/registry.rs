@@ -1,0 +1,202 @@
+//! Who listens to which signals, and the thread that tells them.
+//!
+//! # Protocol
+//! There are two kinds of listeners. *Nurseries* follow one [`CancelNode`], which the first SIGINT or SIGTERM cancels. *Channels* get each
+//! signal they asked for. The first to use a signal puts its handler in place, and the last puts back what was there before.
+//!
+//! 1. *The handler* does next to nothing. If nurseries listen and its signal is *armed*, it disarms it and asks for the cancellation. If
+//!    channels listen, it notes that its signal is pending. In both cases it rings. Else, or if one of its kind has come before and only
+//!    nurseries listen, it does what was done with that signal before there was a handler.
+//! 2. *The thread* `sisal-signal`, which is started once and sleeps between, hears that. It sends what is pending to the channels, takes the
+//!    node away, and cancels it.
+//! 3. *A nursery* that begins to listen takes a share in the node, or in a new one if there is none, and arms both signals. So who begins to
+//!    listen after a signal has come is not cancelled by it, and can be by the next.
+//!
+//! # A signal is in a channel once
+//! Only the thread sends, so what is in a channel are the last of what it has sent, as many as the channel is long. If the signal is among
+//! these, it need not be sent: it is received later, and that is after it came. So there is always room.
+
+use super::handler::{self, Bell, Handler};
+use super::kind::Signal;
+use crate::chan::{Receiver, Sender, bounded};
+use crate::fiber::cancel_node::CancelNode;
+use crate::park::poke;
+use crate::prim::cancel::Cause;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+struct State {
+    bell: Option<Bell>,
+    /// For each signal that is listened to, how many use its handler.
+    handlers: BTreeMap<i32, (usize, Handler)>,
+    /// What those nurseries follow that have begun to listen since the last signal.
+    node: Option<Arc<CancelNode>>,
+    /// How many nurseries listen.
+    nurseries: usize,
+    channels: Vec<Channel>,
+    /// How many channels there have been: a number for the next.
+    numbers: u64,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    bell: None,
+    handlers: BTreeMap::new(),
+    node: None,
+    nurseries: 0,
+    channels: Vec::new(),
+    numbers: 0,
+});
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    fn bell(&mut self) -> io::Result<Bell> {
+        let bell = match self.bell {
+            Some(bell) => bell,
+            None => start_thread()?,
+        };
+        self.bell = Some(bell);
+        Ok(bell)
+    }
+
+    fn acquire(&mut self, signal: Signal, bell: Bell) {
+        let (users, _) = self.handlers.entry(signal.as_raw()).or_insert_with(|| (0, Handler::install(signal, bell)));
+        *users += 1;
+    }
+
+    fn release(&mut self, signal: Signal) {
+        if let Some((users, _)) = self.handlers.get_mut(&signal.as_raw()) {
+            *users -= 1;
+            if *users == 0
+                && let Some((_, handler)) = self.handlers.remove(&signal.as_raw())
+            {
+                handler.remove();
+            }
+        }
+    }
+
+    /// Tells the handlers to which signals channels listen.
+    fn show_heard(&self) {
+        for &signal in self.handlers.keys() {
+            let signal = Signal::from_raw(signal);
+            handler::set_heard(signal, self.channels.iter().any(|channel| channel.signals.contains(&signal)));
+        }
+    }
+}
+
+/// One who listens by a channel.
+struct Channel {
+    number: u64,
+    signals: Vec<Signal>,
+    sender: Sender<Signal>,
+    /// What was sent last, as much as may be in the channel.
+    sent: VecDeque<Signal>,
+}
+
+impl Channel {
+    fn send(&mut self, signal: Signal) {
+        let received = self.sent.len().saturating_sub(self.sender.len());
+        self.sent.drain(..received);
+        if self.signals.contains(&signal) && !self.sent.contains(&signal) {
+            self.sent.push_back(signal);
+            // If it is closed, nobody listens any more.
+            let _ = self.sender.try_send(signal);
+        }
+    }
+}
+
+/// See [`listen`](super::listen).
+pub(super) fn listen(signals: &[Signal]) -> io::Result<Receiver<Signal>> {
+    signals.iter().try_for_each(|signal| signal.check())?;
+    let mut signals = signals.to_vec();
+    signals.sort_unstable();
+    signals.dedup();
+    if signals.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no signals to listen to: name one at least"));
+    }
+    let (sender, receiver) = bounded(signals.len());
+    let mut state = state();
+    let bell = state.bell()?;
+    signals.iter().for_each(|&signal| state.acquire(signal, bell));
+    state.numbers += 1;
+    let number = state.numbers;
+    state.channels.push(Channel { number, signals, sender, sent: VecDeque::new() });
+    state.show_heard();
+    drop(state);
+    receiver.on_last_receiver(forget, number);
+    Ok(receiver)
+}
+
+/// The last receiver of a channel has gone.
+fn forget(number: u64) {
+    let mut state = state();
+    if let Some(at) = state.channels.iter().position(|channel| channel.number == number) {
+        let channel = state.channels.swap_remove(at);
+        state.show_heard();
+        channel.signals.iter().for_each(|&signal| state.release(signal));
+    }
+}
+
+/// While this lives, the process does not end on SIGINT and SIGTERM, but cancels the node.
+pub(crate) struct Listening {
+    node: Arc<CancelNode>,
+}
+
+/// Begins to listen for a nursery.
+///
+/// # Panics
+/// If the system has no thread or descriptor left for it.
+pub(crate) fn cancelling() -> Listening {
+    let mut state = state();
+    let bell = state.bell().unwrap_or_else(|error| panic!("sisal: can't listen to signals: {error}"));
+    let node = Arc::clone(state.node.get_or_insert_with(|| Arc::new(CancelNode::new(None))));
+    handler::arm();
+    handler::CANCELLING.iter().for_each(|&signal| state.acquire(signal, bell));
+    state.nurseries += 1;
+    Listening { node }
+}
+
+impl Listening {
+    /// What is cancelled by the first signal.
+    pub(crate) fn node(&self) -> &CancelNode {
+        &self.node
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut state = state();
+        handler::CANCELLING.iter().for_each(|&signal| state.release(signal));
+        state.nurseries -= 1;
+        if state.nurseries == 0 {
+            state.node = None;
+            handler::disarm();
+        }
+    }
+}
+
+fn start_thread() -> io::Result<Bell> {
+    let bell = Bell::new()?;
+    thread::Builder::new().name("sisal-signal".to_owned()).spawn(move || answer(bell))?;
+    Ok(bell)
+}
+
+/// What the thread does.
+fn answer(bell: Bell) {
+    while bell.wait() {
+        let mut state = state();
+        for signal in handler::take_pending() {
+            state.channels.iter_mut().for_each(|channel| channel.send(signal));
+        }
+        let node = if handler::take_cancellation() { state.node.take() } else { None };
+        // The lock is free when the node is cancelled.
+        drop(state);
+        if let Some(node) = node {
+            node.cancel(Cause::Signal, &poke);
+        }
+    }
+}

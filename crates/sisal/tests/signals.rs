@@ -1,0 +1,224 @@
+//! Signals as messages of a channel, each test in a process of its own.
+
+mod common;
+
+use common::waits::cause;
+use common::{LONG, background, child, fixed, shut_down, until};
+use rustix::process::Signal as Sent;
+use sisal::signal::{self, Signal};
+use sisal::{Cause, Nursery, chan, select, sleep, spawn};
+use std::convert::Infallible;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+const SIGUSR1: i32 = 10;
+const SIGTERM: i32 = 15;
+
+/// Sends this process a signal.
+fn send(signal: Sent) {
+    rustix::process::kill_process(rustix::process::getpid(), signal).unwrap();
+}
+
+/// What is done with a signal: whether it is caught, as the kernel shows it.
+fn is_caught(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(line.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
+}
+
+#[test]
+fn signals_are_received_in_fibers_and_threads() {
+    let ended = child::run(|| {
+        let all = [
+            (Signal::INTERRUPT, Sent::INT),
+            (Signal::TERMINATE, Sent::TERM),
+            (Signal::HANGUP, Sent::HUP),
+            (Signal::QUIT, Sent::QUIT),
+            (Signal::USER1, Sent::USR1),
+            (Signal::USER2, Sent::USR2),
+            (Signal::CHILD, Sent::CHILD),
+            (Signal::WINCH, Sent::WINCH),
+            (Signal::ALARM, Sent::ALARM),
+            (Signal::PIPE, Sent::PIPE),
+        ];
+        let signals = signal::listen(&all.map(|(signal, _)| signal)).unwrap();
+        let runtime = background(2);
+        for (signal, sent) in all {
+            send(sent);
+            assert_eq!(signals.recv(), Ok(signal));
+            send(sent);
+            assert_eq!(runtime.run(|| signals.recv()), Ok(signal));
+        }
+        assert!(signals.is_empty());
+        shut_down(runtime);
+    });
+    ended.well();
+}
+
+#[test]
+fn signals_are_one_arm_of_a_select() {
+    let ended = child::run(|| {
+        fixed(1)
+            .run(|| {
+                let signals = signal::listen(&[Signal::USER1]).unwrap();
+                let (sender, receiver) = chan::bounded(1);
+                let mut heard = Vec::new();
+                for round in 0..10 {
+                    if round % 2 == 0 {
+                        send(Sent::USR1)
+                    } else {
+                        sender.send(round).unwrap()
+                    }
+                    select! {
+                        recv(signals) -> signal => heard.push(signal.unwrap().to_string()),
+                        recv(receiver) -> number => heard.push(number.unwrap().to_string()),
+                    }
+                }
+                assert_eq!(heard, ["SIGUSR1", "1", "SIGUSR1", "3", "SIGUSR1", "5", "SIGUSR1", "7", "SIGUSR1", "9"]);
+            })
+            .unwrap();
+    });
+    ended.well();
+}
+
+/// However many come, one of each kind is there, and none is lost behind others.
+#[test]
+fn a_storm_of_signals_neither_blocks_nor_loses_a_kind() {
+    let ended = child::run(|| {
+        let signals = signal::listen(&[Signal::USER1, Signal::USER2, Signal::HANGUP, Signal::USER1]).unwrap();
+        for _ in 0..1_000 {
+            send(Sent::USR1);
+        }
+        send(Sent::HUP);
+        for _ in 0..1_000 {
+            send(Sent::USR2);
+        }
+        until(|| signals.len() == 3);
+        let mut heard: Vec<Signal> = signals.try_iter().collect();
+        heard.sort();
+        assert_eq!(heard, [Signal::HANGUP, Signal::USER1, Signal::USER2]);
+        // What comes after it was received is heard again, also in the middle of a storm.
+        let stop = &AtomicUsize::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while stop.load(Ordering::Relaxed) < 100 {
+                    send(Sent::USR1);
+                }
+            });
+            for _ in 0..100 {
+                assert_eq!(signals.recv(), Ok(Signal::USER1));
+                stop.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        send(Sent::USR2);
+        until(|| signals.try_iter().any(|signal| signal == Signal::USER2));
+    });
+    ended.well();
+}
+
+#[test]
+fn several_listeners_hear_what_they_asked_for() {
+    let ended = child::run(|| {
+        let both = signal::listen(&[Signal::USER1, Signal::USER2]).unwrap();
+        let one = signal::listen(&[Signal::USER1]).unwrap();
+        send(Sent::USR2);
+        assert_eq!(both.recv(), Ok(Signal::USER2));
+        send(Sent::USR1);
+        assert_eq!(both.recv(), Ok(Signal::USER1));
+        assert_eq!(one.recv(), Ok(Signal::USER1));
+        drop(both);
+        assert!(is_caught(Signal::USER1) && !is_caught(Signal::USER2));
+        send(Sent::USR1);
+        assert_eq!(one.recv(), Ok(Signal::USER1));
+        let clone = one.clone();
+        drop(one);
+        assert!(is_caught(Signal::USER1));
+        drop(clone);
+        assert!(!is_caught(Signal::USER1));
+    });
+    ended.well();
+}
+
+#[test]
+fn without_a_receiver_a_signal_does_what_it_did_before() {
+    let ended = child::run(|| {
+        for _ in 0..3 {
+            let signals = signal::listen(&[Signal::USER1]).unwrap();
+            send(Sent::USR1);
+            assert_eq!(signals.recv(), Ok(Signal::USER1));
+        }
+        send(Sent::USR1);
+        until(|| false);
+    });
+    ended.by_signal(SIGUSR1);
+}
+
+#[test]
+fn nurseries_and_channels_both_hear() {
+    let ended = child::run(|| {
+        let signals = signal::listen(&[Signal::TERMINATE]).unwrap();
+        let value = fixed(2).run(|| {
+            Nursery::options().cancel_on_signals().run(|_| {
+                send(Sent::TERM);
+                assert_eq!(cause(sleep(LONG)), Some(Cause::Signal));
+                Ok::<_, Infallible>(7)
+            })
+        });
+        assert_eq!(value.unwrap(), Ok(7));
+        assert_eq!(signals.recv(), Ok(Signal::TERMINATE));
+        // The nursery has gone, the channel is still there: another is heard, and does not end the process.
+        send(Sent::TERM);
+        assert_eq!(signals.recv(), Ok(Signal::TERMINATE));
+        drop(signals);
+        assert!(!is_caught(Signal::TERMINATE));
+        send(Sent::TERM);
+        until(|| false);
+    });
+    ended.by_signal(SIGTERM);
+}
+
+#[test]
+fn what_cant_be_listened_to_is_a_clear_error() {
+    let ended = child::run(|| {
+        for (number, why) in [(9, "SIGKILL"), (19, "SIGSTOP"), (11, "SIGSEGV"), (0, "no such"), (1_000, "no such")] {
+            let error = signal::listen(&[Signal::USER1, Signal::from_raw(number)]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(why), "{error}");
+        }
+        assert_eq!(signal::listen(&[]).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert!(!is_caught(Signal::USER1), "nothing is half done");
+    });
+    ended.well();
+}
+
+#[test]
+fn listeners_come_and_go_while_signals_do() {
+    let ended = child::run(|| {
+        let heard = Arc::new(AtomicUsize::new(0));
+        // So that the process does not end meanwhile.
+        let always = signal::listen(&[Signal::USER1]).unwrap();
+        fixed(2)
+            .run(|| {
+                let listeners: Vec<_> = (0..20)
+                    .map(|_| {
+                        let heard = Arc::clone(&heard);
+                        spawn(move || {
+                            for _ in 0..10 {
+                                let signals = signal::listen(&[Signal::USER1]).unwrap();
+                                send(Sent::USR1);
+                                signals.recv().unwrap();
+                                heard.fetch_add(1, Ordering::Relaxed);
+                            }
+                        })
+                    })
+                    .collect();
+                listeners.into_iter().for_each(|fiber| fiber.join().unwrap());
+            })
+            .unwrap();
+        assert_eq!(heard.load(Ordering::Relaxed), 200);
+        assert!(always.recv().is_ok());
+    });
+    ended.well();
+}
