@@ -37,7 +37,8 @@ impl<T> Receiver<T> {
     /// Receives a message, as a future for any executor. Dropping it at any time loses no message.
     ///
     /// Nothing from outside ends its wait, so the error is always that the channel is closed and empty. A channel that time sends to
-    /// wakes its future from a thread that keeps the time for all.
+    /// wakes its future from a thread that keeps the time for all. In a fiber it says once in a while that it is not ready although it
+    /// might be, and wakes itself, so that others have a turn.
     ///
     /// ```
     /// sisal::run(|| {
