@@ -6,9 +6,9 @@
 //! Bytes are moved by `recv` and `send` with `MSG_DONTWAIT`, and not by `read` and `write`: `O_NONBLOCK` belongs to the open file and
 //! not to the descriptor, so whoever has a duplicate can take it away, and the next `read` would block the worker.
 
-use super::patience::{Switch, Timeout};
 use super::view::View;
 use crate::io::error;
+use crate::io::patience::{Switch, Timeout};
 use crate::io::source::{Direction, Request, Source};
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
@@ -20,6 +20,7 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::{Context, Poll};
 
 /// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
 const MOST_SLICES: usize = 1024;
@@ -223,6 +224,16 @@ impl Socket {
     /// A message to one address.
     pub(super) fn send_to(&self, buf: &[u8], address: &impl SocketAddrArg, place: Place) -> io::Result<usize> {
         self.exchange(Direction::Write, place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?))
+    }
+
+    /// Bytes of a stream, for a task.
+    pub(super) fn poll_receive(&self, buf: &mut [u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.source.poll(Direction::Read, context, |fd| receive(fd, buf, RecvFlags::empty()))
+    }
+
+    /// Bytes of a stream, for a task.
+    pub(super) fn poll_send(&self, buf: &[u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.source.poll(Direction::Write, context, |fd| send(fd, buf))
     }
 }
 
