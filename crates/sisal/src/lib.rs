@@ -25,6 +25,8 @@
 //! - Starting: [`run`], [`main`], [`Runtime`], [`RuntimeBuilder`] for all settings.
 //! - Fibers: [`spawn`], [`spawn_local`], [`spawn_on`], [`Builder`], [`Handle`]; [`fiber`], [`fiber_local!`], [`stack`].
 //! - Results: [`JoinHandle`], [`SharedHandle`], [`join_all`], [`join_any`], [`race`].
+//! - Futures: [`block_on`], [`try_block_on`], [`spawn_future`]; handles and channels can be awaited, and the [`chan`] ends have
+//!   [`recv_async`](chan::Receiver::recv_async) and [`send_async`](chan::Sender::send_async). Features: `futures`, `tokio`, `hyper`.
 //! - Time: [`sleep`], [`sleep_until`], [`yield_now`].
 //!
 //! # What a library can't mend

@@ -37,7 +37,8 @@ impl<T> Receiver<T> {
     /// Receives a message, as a future for any executor. Dropping it at any time loses no message.
     ///
     /// Nothing from outside ends its wait, so the error is always that the channel is closed and empty. A channel that time sends to
-    /// wakes its future from a thread that keeps the time for all.
+    /// wakes its future from a thread that keeps the time for all. In a fiber it says once in a while that it is not ready although it
+    /// might be, and wakes itself, so that others have a turn.
     ///
     /// ```
     /// sisal::run(|| {
@@ -319,5 +320,39 @@ mod loom_models {
     #[test]
     fn loom_future_of_rendezvous_passes_its_item_on() {
         pass_on_to_the_other(|| bounded(0));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::chan::{bounded, unbounded};
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
+    fn poll<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+        Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// Small, and without a runtime, so that it can be checked for misuse of memory.
+    #[test]
+    fn futures_of_every_flavour_come_and_go_without_loss() {
+        for (sender, receiver) in [bounded(0), bounded(1), unbounded()] {
+            let (mut one, mut two) = (receiver.recv_async(), receiver.recv_async());
+            assert!(poll(&mut one).is_pending() && poll(&mut two).is_pending());
+            sender.try_send(Box::new(1)).unwrap();
+            drop(one);
+            assert_eq!(poll(&mut two), Poll::Ready(Ok(Box::new(1))));
+            // The same future may be polled for another.
+            assert!(poll(&mut two).is_pending());
+            sender.try_send(Box::new(2)).unwrap();
+            drop(two);
+            let mut send = sender.send_async(Box::new(3));
+            let sent = poll(&mut send).is_ready();
+            assert_eq!(receiver.try_recv(), Ok(Box::new(2)));
+            assert!(sent || receiver.is_empty());
+            drop(send);
+            let mut pending = receiver.recv_async();
+            assert_eq!(poll(&mut pending).is_ready(), sent);
+        }
     }
 }

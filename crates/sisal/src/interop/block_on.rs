@@ -1,7 +1,7 @@
 //! Waiting for a future.
 
 use super::signal::Signal;
-use crate::park::pay_fuel;
+use crate::park::{pay_fuel, scope};
 use crate::prim::cancel::Cancelled;
 use crate::prim::reason::Place;
 use std::panic::Location;
@@ -35,7 +35,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// As [`block_on`], but ends when the caller's waits are cancelled. Then the future is dropped before this returns.
 ///
-/// Cancellation is seen when the future waits, and not while it goes on from poll to poll.
+/// Cancellation is seen between polls, so a future that does not return from one is not cancelled.
 ///
 /// # Errors
 /// [`Cancelled`], when something from outside ended the wait: the runtime stops, an enclosing timeout or nursery ends, or somebody
@@ -65,8 +65,11 @@ pub(super) fn drive<F: Future>(future: F, cancellable: bool, place: Place) -> Re
             return Ok(output);
         }
         if signal.wait(place, cancellable)? {
-            // It goes on and on: others are to have a turn.
+            // It goes on and on: others are to have a turn, and what is to end has to end.
             pay_fuel(place);
+            if cancellable {
+                scope::check()?;
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! That handles and channels can be awaited stands with them, in `join` and `chan`.
 
+#[cfg(not(loom))]
 mod block_on;
 #[cfg(all(not(loom), feature = "futures"))]
 mod futures_io;
@@ -17,6 +18,7 @@ mod spawn;
 #[cfg(all(not(loom), feature = "tokio"))]
 pub mod tokio;
 
+#[cfg(not(loom))]
 pub use self::block_on::{block_on, try_block_on};
 #[cfg(all(not(loom), feature = "hyper"))]
 use self::spawn::spawn_future_in;

@@ -20,7 +20,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::pin::Pin;
 use std::ptr::NonNull;
+use std::task::{Context, Poll};
 
 /// Spawns a child.
 ///
@@ -170,6 +172,29 @@ impl Child<'_> {
     #[track_caller]
     pub fn wait(&self) -> Result<(), Cancelled> {
         self.handle.wait()
+    }
+}
+
+/// A child's end can be awaited, in any executor. Its result is the nursery's.
+///
+/// # Panics
+/// If it is polled after it was ready.
+///
+/// ```
+/// sisal::run(|| {
+///     sisal::nursery(|n| {
+///         let (one, two) = (n.spawn(|| ()), n.spawn(|| ()));
+///         sisal::block_on(async { (one.await, two.await) });
+///         Ok::<_, ()>(())
+///     }).unwrap();
+/// });
+/// ```
+impl Future for Child<'_> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // Also if it was never started.
+        Pin::new(&mut self.get_mut().handle).poll(context).map(drop)
     }
 }
 

@@ -257,6 +257,19 @@ fn a_cancelled_wait_drops_the_future_before_it_returns() {
 }
 
 #[test]
+fn a_future_that_never_waits_can_be_cancelled_too() {
+    in_fibers_and_a_thread(|| {
+        let waited = sisal::timeout(Duration::from_millis(1), || {
+            try_block_on(poll_fn(|context| {
+                context.waker().wake_by_ref();
+                Poll::<()>::Pending
+            }))
+        });
+        assert_eq!(cause(waited), Some(Cause::Deadline));
+    });
+}
+
+#[test]
 fn block_on_is_not_cancelled() {
     in_fiber_of_each(|| {
         let flag = Flag::default();

@@ -150,6 +150,32 @@ fn shared_handles_are_awaited_by_many_and_dropped_at_any_time() {
 }
 
 #[test]
+fn the_children_of_a_nursery_are_awaited() {
+    in_fiber_of_each(|| {
+        let (count, gate) = (AtomicUsize::new(0), Gate::closed());
+        sisal::nursery(|nursery| {
+            let children: Vec<_> = (0..10)
+                .map(|_| {
+                    nursery.spawn(|| {
+                        gate.way().pass().unwrap();
+                        count.fetch_add(1, Ordering::AcqRel);
+                    })
+                })
+                .collect();
+            let (_counter, waker) = Counter::new();
+            let mut left = nursery.spawn(|| gate.way().pass().unwrap());
+            assert!(poll(&mut left, &waker).is_pending());
+            drop(left);
+            gate.open();
+            block_on(all(children));
+            assert_eq!(count.load(Ordering::Acquire), 10);
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+    });
+}
+
+#[test]
 fn several_are_awaited_at_once() {
     in_fiber_of_each(|| {
         let handles: Vec<JoinHandle<usize>> = (0..50)

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use sisal::compat::hyper::{Executor, Io, Timer};
-//! use hyper::{Response, server::conn::http1, service::service_fn};
+//! use hyper::{Response, body::Bytes, server::conn::http1, service::service_fn};
 //! # use http_body_util::Full;
 //! # use std::convert::Infallible;
 //! # use std::io::{Read, Write};
@@ -12,7 +12,7 @@
 //!     let address = listener.local_addr()?;
 //!     let server = sisal::spawn(move || -> std::io::Result<()> {
 //!         let (stream, _) = listener.accept()?;
-//!         let hello = service_fn(|_| async { Ok::<_, Infallible>(Response::new(Full::from("hello"))) });
+//!         let hello = service_fn(|_| async { Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("hello"))) });
 //!         let connection = http1::Builder::new().timer(Timer).serve_connection(Io::new(stream), hello);
 //!         sisal::block_on(connection).map_err(std::io::Error::other)
 //!     });

@@ -75,8 +75,9 @@ pub fn enter<F>(handle: Handle, future: F) -> Compat<F> {
 ///
 /// ```
 /// use std::time::Duration;
-/// let waited = sisal::compat::tokio::block_on(tokio::time::timeout(Duration::from_millis(1), std::future::pending::<()>()));
-/// assert!(waited.is_err());
+/// // Inside, since tokio's timers ask for the runtime when they are made.
+/// let future = async { tokio::time::timeout(Duration::from_millis(1), std::future::pending::<()>()).await };
+/// assert!(sisal::compat::tokio::block_on(future).is_err());
 /// ```
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
