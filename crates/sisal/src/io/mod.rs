@@ -5,6 +5,10 @@
 
 mod epoll;
 pub(crate) mod error;
+#[cfg_attr(
+    not(any(feature = "futures", feature = "hyper", feature = "tokio")),
+    allow(dead_code, reason = "for futures")
+)]
 mod reactor;
 mod slot;
 pub(crate) mod source;

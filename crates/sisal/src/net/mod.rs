@@ -37,6 +37,8 @@ mod connect;
 mod convert;
 mod incoming;
 mod patience;
+#[cfg(any(feature = "futures", feature = "hyper", feature = "tokio"))]
+pub(crate) mod polled;
 mod socket;
 mod tcp_listener;
 mod tcp_stream;
