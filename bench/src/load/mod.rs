@@ -4,9 +4,9 @@
 //! place of the contestant. The server is a child of it; what the two say to each other is in
 //! [`work`](crate::work).
 //!
-//! - [`echo`]: the client of the echo cases: one thread, one epoll, no runtime. [`wrk`]: that of HTTP.
-//! - [`server`]: the server as a child process. [`cores`]: who runs where.
-//! - The [`histogram`] counts latencies.
+//! - `echo`: the client of the echo cases: one thread, one epoll, no runtime. `wrk`: that of HTTP.
+//! - `server`: the server as a child process. `cores`: who runs where.
+//! - `histogram`: latencies.
 
 mod cores;
 mod echo;
