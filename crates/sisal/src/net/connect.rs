@@ -1,15 +1,13 @@
 //! Reaching a peer.
 //!
 //! A TCP connection is begun once and waited for; it stands when the socket has no error and has a peer. A Unix socket connects at once
-//! or, when the listener's queue is full, not at all, and nothing tells when there is room: then it is tried again after a while.
+//! or, when the listener's queue is full, not at all: see [`pauses`](super::pauses).
 //!
 //! Whatever ends the attempt, the socket goes with it.
 
+use super::pauses::Pauses;
 use super::socket::Socket;
-use crate::fiber::waiter::{Wait, Woken};
-use crate::io::error;
 use crate::io::source::Direction;
-use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
 use rustix::io::Errno;
@@ -18,11 +16,6 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
-
-/// The first and the longest pause before a full queue is tried again: short enough for a listener that is merely late, long enough
-/// not to be felt if it stays away.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(32));
 
 /// A TCP connection to one address.
 pub(super) fn tcp(address: &SocketAddr, deadline: Option<Moment>, place: Place) -> io::Result<Socket> {
@@ -62,15 +55,12 @@ fn outcome(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// A stream to a Unix socket.
 pub(super) fn unix(address: &SocketAddrUnix, place: Place) -> io::Result<Socket> {
     let socket = stream(AddressFamily::UNIX)?;
-    let (mut pause, longest) = PAUSES;
+    let mut pauses = Pauses::new(Reason::Connect, None, place);
     loop {
         match rustix::net::connect(&socket, address) {
             Ok(()) => return Ok(socket),
             Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                wait(pause, place)?;
-                pause = longest.min(pause * 2);
-            }
+            Err(Errno::AGAIN) => pauses.pause()?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -79,15 +69,4 @@ pub(super) fn unix(address: &SocketAddrUnix, place: Place) -> io::Result<Socket>
 fn stream(family: AddressFamily) -> io::Result<Socket> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(Socket::fresh(rustix::net::socket_with(family, SocketType::STREAM, flags, None)?))
-}
-
-fn wait(pause: Duration, place: Place) -> io::Result<()> {
-    let wait = Wait::new(park::me());
-    let deadline = Some(Moment::now().after(pause));
-    let waiting = Waiting { reason: Reason::Connect, object: 0, place, deadline, cancellable: true };
-    match park::park(&wait, &waiting) {
-        Woken::Deadline => Ok(()),
-        Woken::Cancelled(cause) => Err(error::cancelled(cause)),
-        Woken::Object(_) => unreachable!("INVARIANT: a pause waits for no object"),
-    }
 }

@@ -4,6 +4,7 @@
 //! its fiber, or blocks its thread outside of fibers; both may use one socket. What there is more:
 //! - [`close`](TcpStream::close) ends all waits of one socket, through a shared reference.
 //! - Every wait ends when its [`timeout`](crate::timeout), nursery or fiber does; [`is_cancelled`](crate::is_cancelled) tells such an error.
+//! - [`copy_bidirectional`] joins two streams, as a proxy does.
 //! - [`accept_timeout`](TcpListener::accept_timeout) and [`accept_deadline`](TcpListener::accept_deadline).
 //!
 //! ```
@@ -26,17 +27,18 @@
 //! ```
 //!
 //! # Where things are
-//! `socket` is what all types share, and `patience` how long it waits; `accept` and `connect` make connections; `bytes` makes streams
+//! `socket` is what all types share; `accept` and `connect` make connections; `bytes` makes streams
 //! readers and writers; `convert` is about descriptors; `view` lends `std`'s methods. One file for each type.
 
 mod accept;
 mod accepted;
 mod addresses;
+mod bidirectional;
 mod bytes;
 mod connect;
 mod convert;
 mod incoming;
-mod patience;
+mod pauses;
 mod socket;
 mod tcp_listener;
 mod tcp_stream;
@@ -49,8 +51,15 @@ mod unix_stream;
 mod view;
 
 pub use self::{
-    addresses::ToSocketAddrs, incoming::Incoming, tcp_listener::TcpListener, tcp_stream::TcpStream,
-    udp_socket::UdpSocket, unix_datagram::UnixDatagram, unix_listener::UnixListener, unix_stream::UnixStream,
+    addresses::ToSocketAddrs,
+    bidirectional::{Duplex, copy_bidirectional},
+    incoming::Incoming,
+    tcp_listener::TcpListener,
+    tcp_stream::TcpStream,
+    udp_socket::UdpSocket,
+    unix_datagram::UnixDatagram,
+    unix_listener::UnixListener,
+    unix_stream::UnixStream,
 };
 #[doc(no_inline)]
 pub use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, SocketAddrV4, SocketAddrV6};

@@ -6,20 +6,23 @@
 //! Bytes are moved by `recv` and `send` with `MSG_DONTWAIT`, and not by `read` and `write`: `O_NONBLOCK` belongs to the open file and
 //! not to the descriptor, so whoever has a duplicate can take it away, and the next `read` would block the worker.
 
-use super::patience::{Switch, Timeout};
+use super::pauses::Pauses;
 use super::view::View;
 use crate::io::error;
+use crate::io::patience::{Switch, Timeout};
 use crate::io::source::{Direction, Request, Source};
+use crate::park;
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
-use rustix::net::addr::SocketAddrArg;
 use rustix::net::sockopt::{self, Timeout as Which};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny, SocketFlags,
-    SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny, SocketAddrUnix,
+    SocketFlags, SocketType,
 };
 use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::{Context, Poll};
 
 /// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
 const MOST_SLICES: usize = 1024;
@@ -107,7 +110,7 @@ impl Socket {
         op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
     ) -> io::Result<T> {
         if self.nonblocking.is_on() {
-            return self.attempt(op);
+            return self.attempt(place, op);
         }
         self.source.perform(&Request { direction, reason, place, deadline }, op)
     }
@@ -122,7 +125,7 @@ impl Socket {
         op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
     ) -> io::Result<usize> {
         if self.nonblocking.is_on() {
-            return self.attempt(op);
+            return self.attempt(place, op);
         }
         let (reason, deadline) = self.plan(direction);
         self.source.transfer(&Request { direction, reason, place, deadline }, wanted, op)
@@ -150,7 +153,9 @@ impl Socket {
 
     /// Does `op` without waiting.
     #[cold]
-    fn attempt<T>(&self, mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
+    fn attempt<T>(&self, place: Place, mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
+        // One who asks again and again is to let others have their turn.
+        park::pay_fuel(place);
         loop {
             if self.source.is_closed() {
                 return Err(error::closed());
@@ -220,9 +225,32 @@ impl Socket {
         })
     }
 
-    /// A message to one address.
-    pub(super) fn send_to(&self, buf: &[u8], address: &impl SocketAddrArg, place: Place) -> io::Result<usize> {
+    /// A message to one internet address.
+    pub(super) fn send_to(&self, buf: &[u8], address: &SocketAddr, place: Place) -> io::Result<usize> {
         self.exchange(Direction::Write, place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?))
+    }
+
+    /// A message to one address of a Unix socket, which tells nobody when it has room: see [`pauses`](super::pauses).
+    pub(super) fn send_to_unix(&self, buf: &[u8], address: &SocketAddrUnix, place: Place) -> io::Result<usize> {
+        let mut pauses = Pauses::new(Reason::Write, self.write_timeout.deadline(), place);
+        loop {
+            match self.attempt(place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.nonblocking.is_on() => {
+                    pauses.pause()?
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Bytes of a stream, for a task.
+    pub(super) fn poll_receive(&self, buf: &mut [u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.source.poll(Direction::Read, context, |fd| receive(fd, buf, RecvFlags::empty()))
+    }
+
+    /// Bytes of a stream, for a task.
+    pub(super) fn poll_send(&self, buf: &[u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.source.poll(Direction::Write, context, |fd| send(fd, buf))
     }
 }
 

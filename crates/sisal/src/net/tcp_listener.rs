@@ -146,7 +146,7 @@ impl TcpListener {
     /// use sisal::net::{TcpListener, TcpStream};
     /// let listener = TcpListener::bind("127.0.0.1:0")?;
     /// let clients = [TcpStream::connect(listener.local_addr()?)?, TcpStream::connect(listener.local_addr()?)?];
-    /// for (stream, _) in listener.incoming().zip(clients) {
+    /// for (_client, stream) in clients.iter().zip(listener.incoming()) {
     ///     assert_eq!(stream?.local_addr()?, listener.local_addr()?);
     /// }
     /// # Ok::<(), std::io::Error>(())

@@ -2,8 +2,8 @@
 
 use super::addresses::{self, ToSocketAddrs};
 use super::connect;
-use super::patience;
 use super::socket::Socket;
+use crate::io::patience;
 use crate::prim::clock::Moment;
 use rustix::net::RecvFlags;
 use std::io;

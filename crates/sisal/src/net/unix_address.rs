@@ -28,7 +28,8 @@ pub(super) fn of_path(path: &Path) -> io::Result<SocketAddrUnix> {
 pub(super) fn from_kernel(address: Option<SocketAddrAny>) -> io::Result<SocketAddr> {
     let Some(address) = address else { return unnamed() };
     let address = SocketAddrUnix::try_from(address)?;
-    if let Some(name) = address.abstract_name() {
+    // An empty name is how rustix reads that there is none.
+    if let Some(name) = address.abstract_name().filter(|name| !name.is_empty()) {
         return SocketAddr::from_abstract_name(name);
     }
     match address.path_bytes() {

@@ -225,7 +225,8 @@ impl UnixDatagram {
         self.socket.receive(buf, RecvFlags::PEEK, Location::caller())
     }
 
-    /// Sends a message to the socket at a path; waits while that has no room.
+    /// Sends a message to the socket at a path. While that has no room it tries again from time to time; to a socket it is
+    /// [connected](Self::connect) to, it is told of room at once.
     ///
     /// # Errors
     /// Those of the system, [`TimedOut`](io::ErrorKind::TimedOut) after the write timeout, and [cancelled](crate::is_cancelled) if
@@ -238,7 +239,7 @@ impl UnixDatagram {
     #[track_caller]
     pub fn send_to<P: AsRef<Path>>(&self, buf: &[u8], path: P) -> io::Result<usize> {
         let place = Location::caller();
-        self.socket.send_to(buf, &unix_address::of_path(path.as_ref())?, place)
+        self.socket.send_to_unix(buf, &unix_address::of_path(path.as_ref())?, place)
     }
 
     /// As [`send_to`](Self::send_to), to an address, which may be abstract.
@@ -258,7 +259,7 @@ impl UnixDatagram {
     #[track_caller]
     pub fn send_to_addr(&self, buf: &[u8], socket_addr: &SocketAddr) -> io::Result<usize> {
         let place = Location::caller();
-        self.socket.send_to(buf, &unix_address::to_kernel(socket_addr)?, place)
+        self.socket.send_to_unix(buf, &unix_address::to_kernel(socket_addr)?, place)
     }
 
     /// Sends a message to the socket it is [connected](Self::connect) to; waits while that has no room.

@@ -191,7 +191,8 @@ fn what_is_in_memory_is_read_without_a_thread() {
         let content = "in memory".repeat(10_000);
         std::fs::write(&path, &content).unwrap();
         let file = std::fs::File::open(&path).unwrap();
-        let mut probe = [std::io::IoSliceMut::new(&mut [0])];
+        let mut byte = [0];
+        let mut probe = [std::io::IoSliceMut::new(&mut byte)];
         if rustix::io::preadv2(&file, &mut probe, 0, rustix::io::ReadWriteFlags::NOWAIT).is_err() {
             eprintln!("skipped: no reads without waiting on this file system");
             return;

@@ -3,5 +3,18 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod addresses;
+mod bidirectional;
+mod cancel;
+mod close;
+mod convert;
+mod descriptors;
+mod nonblocking;
+mod pipes;
+mod pollable;
 mod tcp;
+mod threads;
+mod timeouts;
+mod udp;
+mod unix;
 mod wire;

@@ -70,8 +70,8 @@ fn writing_to_one_who_is_gone_is_an_error() {
         drop(server);
         let error = loop {
             // The first write may pass: only its answer tells that nobody is there.
-            match (&client).write(&[7; 1024]) {
-                Ok(_) => sisal::yield_now(),
+            match (&client).write_all(&[7; 1024]) {
+                Ok(()) => sisal::yield_now(),
                 Err(error) => break error,
             }
         };

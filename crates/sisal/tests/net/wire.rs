@@ -1,7 +1,10 @@
 //! What the tests of sockets share: connected pairs, and bytes that tell their place.
 
-use sisal::net::{TcpListener, TcpStream};
-use std::io::{Read, Write};
+use sisal::net::{TcpListener, TcpStream, UnixSocketAddr};
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::os::linux::net::SocketAddrExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How much is sent where every byte is checked.
 pub(crate) const MUCH: usize = 4 << 20;
@@ -53,4 +56,44 @@ pub(crate) fn read_much(mut from: impl Read) -> usize {
         position += length;
     }
     position
+}
+
+/// An abstract address that no other test has.
+pub(crate) fn unix_address(name: &str) -> UnixSocketAddr {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    UnixSocketAddr::from_abstract_name(format!("sisal-test-{}-{name}-{number}", std::process::id())).unwrap()
+}
+
+/// Writes as much as fits without waiting, so that the next write waits. Returns how much that was.
+pub(crate) fn fill(mut stream: impl Write, set_nonblocking: impl Fn(bool)) -> usize {
+    set_nonblocking(true);
+    let mut filled = 0;
+    let error = loop {
+        match stream.write(&[0; 64 << 10]) {
+            Ok(length) => filled += length,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    set_nonblocking(false);
+    filled
+}
+
+/// A listener whose queue is full: to connect to it takes for ever.
+pub(crate) struct Full {
+    pub(crate) address: SocketAddr,
+    _listener: TcpListener,
+    _queued: TcpStream,
+}
+
+impl Full {
+    pub(crate) fn new() -> Full {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // This leaves room for one.
+        rustix::net::listen(&listener, 0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let queued = TcpStream::connect(address).unwrap();
+        Full { address, _listener: listener, _queued: queued }
+    }
 }

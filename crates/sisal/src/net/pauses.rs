@@ -1,0 +1,50 @@
+//! Waiting for what nothing tells of: trying again after a while.
+//!
+//! Unix sockets have two such waits: for room in the queue of a listener, and for room at a socket to which a message goes without a
+//! connection. The kernel reports either to nobody but those who block in the call.
+
+use crate::fiber::waiter::{Wait, Woken};
+use crate::io::error;
+use crate::park::{self, Waiting};
+use crate::prim::clock::Moment;
+use crate::prim::reason::{Place, Reason};
+use std::io;
+use std::time::Duration;
+
+/// Short enough for one who is merely late.
+const FIRST: Duration = Duration::from_micros(250);
+/// Long enough not to be felt if nobody ever comes.
+const LONGEST: Duration = Duration::from_millis(32);
+
+/// Pauses between tries, each twice as long as the one before.
+pub(super) struct Pauses {
+    next: Duration,
+    reason: Reason,
+    place: Place,
+    deadline: Option<Moment>,
+}
+
+impl Pauses {
+    /// Until `deadline`, if there is one.
+    pub(super) fn new(reason: Reason, deadline: Option<Moment>, place: Place) -> Pauses {
+        Pauses { next: FIRST, reason, place, deadline }
+    }
+
+    pub(super) fn pause(&mut self) -> io::Result<()> {
+        let now = Moment::now();
+        let until = match self.deadline {
+            Some(deadline) if deadline <= now => return Err(error::timed_out()),
+            Some(deadline) => deadline.min(now.after(self.next)),
+            None => now.after(self.next),
+        };
+        self.next = LONGEST.min(self.next * 2);
+        let wait = Wait::new(park::me());
+        let (reason, place) = (self.reason, self.place);
+        let waiting = Waiting { reason, object: 0, place, deadline: Some(until), cancellable: true };
+        match park::park(&wait, &waiting) {
+            Woken::Deadline => Ok(()),
+            Woken::Cancelled(cause) => Err(error::cancelled(cause)),
+            Woken::Object(_) => unreachable!("INVARIANT: a pause waits for no object"),
+        }
+    }
+}

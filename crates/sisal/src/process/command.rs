@@ -1,0 +1,206 @@
+//! Starting a child process.
+
+use super::child::Child;
+use super::orphans;
+use crate::blocking::blocking_for;
+use crate::prim::reason::Reason;
+use std::ffi::OsStr;
+use std::io;
+use std::panic::Location;
+use std::path::Path;
+use std::process::{self, ExitStatus, Output, Stdio};
+
+/// How to start a child process, as [`std::process::Command`].
+///
+/// What is not here is set on the one of `std` inside: see [`as_std_mut`](Self::as_std_mut).
+///
+/// ```
+/// let status = sisal::process::Command::new("sh").args(["-c", "exit 3"]).status()?;
+/// assert_eq!(status.code(), Some(3));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Command {
+    inner: process::Command,
+    kill_on_drop: bool,
+    set: Set,
+}
+
+/// Which of its standard streams are set.
+#[derive(Debug, Default)]
+struct Set {
+    stdin: bool,
+    stdout: bool,
+    stderr: bool,
+}
+
+impl Command {
+    /// A program, by its path, or by its name if it is in `PATH`.
+    pub fn new(program: impl AsRef<OsStr>) -> Command {
+        process::Command::new(program).into()
+    }
+
+    /// Adds an argument.
+    pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Command {
+        self.inner.arg(arg);
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<I: IntoIterator<Item: AsRef<OsStr>>>(&mut self, args: I) -> &mut Command {
+        self.inner.args(args);
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub fn env(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Command {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Sets variables of its environment.
+    pub fn envs<I, K, V>(&mut self, variables: I) -> &mut Command
+    where
+        I: IntoIterator<Item = (K, V)>,
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.inner.envs(variables);
+        self
+    }
+
+    /// Keeps a variable of this process from it.
+    pub fn env_remove(&mut self, name: impl AsRef<OsStr>) -> &mut Command {
+        self.inner.env_remove(name);
+        self
+    }
+
+    /// Keeps all variables of this process from it.
+    pub fn env_clear(&mut self) -> &mut Command {
+        self.inner.env_clear();
+        self
+    }
+
+    /// The directory it starts in.
+    pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Command {
+        self.inner.current_dir(directory);
+        self
+    }
+
+    /// Its standard input: that of this process if not set, or nothing for [`output`](Self::output).
+    pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Command {
+        self.set.stdin = true;
+        self.inner.stdin(stdin);
+        self
+    }
+
+    /// Its standard output: that of this process if not set, or a pipe for [`output`](Self::output).
+    pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Command {
+        self.set.stdout = true;
+        self.inner.stdout(stdout);
+        self
+    }
+
+    /// Its standard error: that of this process if not set, or a pipe for [`output`](Self::output).
+    pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Command {
+        self.set.stderr = true;
+        self.inner.stderr(stderr);
+        self
+    }
+
+    /// Whether it is killed if its [`Child`] is dropped before its end. If not set it goes on.
+    ///
+    /// ```
+    /// use sisal::process::Command;
+    /// let child = Command::new("sleep").arg("600").kill_on_drop(true).spawn()?;
+    /// drop(child);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn kill_on_drop(&mut self, kill: bool) -> &mut Command {
+        self.kill_on_drop = kill;
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// That is done by a thread of [`blocking`](crate::blocking()), since it takes as long as the program takes to be found and loaded.
+    ///
+    /// # Errors
+    /// See [`std::process::Command::spawn`].
+    #[track_caller]
+    pub fn spawn(&mut self) -> io::Result<Child> {
+        orphans::collect();
+        let child = blocking_for(Reason::Process, Location::caller(), || self.inner.spawn())?;
+        Child::new(child, self.kill_on_drop)
+    }
+
+    /// Starts it and waits for its end.
+    ///
+    /// # Errors
+    /// See [`std::process::Command::status`]; and if the wait was [cancelled](crate::is_cancelled).
+    #[track_caller]
+    pub fn status(&mut self) -> io::Result<ExitStatus> {
+        self.spawn()?.wait()
+    }
+
+    /// Starts it, waits for its end, and returns what it wrote.
+    ///
+    /// # Errors
+    /// See [`std::process::Command::output`]; and if the wait was [cancelled](crate::is_cancelled).
+    #[track_caller]
+    pub fn output(&mut self) -> io::Result<Output> {
+        let Set { stdin, stdout, stderr } = self.set;
+        if !stdin {
+            self.inner.stdin(Stdio::null());
+        }
+        if !stdout {
+            self.inner.stdout(Stdio::piped());
+        }
+        if !stderr {
+            self.inner.stderr(Stdio::piped());
+        }
+        let child = self.spawn();
+        // The next time may be for something else.
+        if !stdin {
+            self.inner.stdin(Stdio::inherit());
+        }
+        if !stdout {
+            self.inner.stdout(Stdio::inherit());
+        }
+        if !stderr {
+            self.inner.stderr(Stdio::inherit());
+        }
+        child?.wait_with_output()
+    }
+
+    /// The one of `std` inside, to look at.
+    ///
+    /// ```
+    /// let command = sisal::process::Command::new("ls");
+    /// assert_eq!(command.as_std().get_program(), "ls");
+    /// ```
+    pub fn as_std(&self) -> &process::Command {
+        &self.inner
+    }
+
+    /// The one of `std` inside, for what this one has no methods for, as those of [`CommandExt`](std::os::unix::process::CommandExt).
+    /// (Standard streams set there are not known here: set those by the methods above.)
+    ///
+    /// ```
+    /// use std::os::unix::process::CommandExt;
+    /// let mut command = sisal::process::Command::new("true");
+    /// command.as_std_mut().process_group(0);
+    /// assert!(command.status()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn as_std_mut(&mut self) -> &mut process::Command {
+        &mut self.inner
+    }
+}
+
+/// With what is set there, but for the standard streams in [`output`](Command::output).
+impl From<process::Command> for Command {
+    fn from(inner: process::Command) -> Command {
+        Command { inner, kill_on_drop: false, set: Set::default() }
+    }
+}

@@ -1,0 +1,115 @@
+//! UDP: messages stay whole, and have senders.
+
+use crate::common::places::{everywhere, join_all, settle};
+use crate::common::waits::in_fibers_and_a_thread;
+use sisal::net::UdpSocket;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+fn socket() -> (UdpSocket, SocketAddr) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
+#[test]
+fn messages_stay_whole_and_say_who_sent_them() {
+    everywhere(|place| {
+        let ((a, a_address), (b, b_address)) = (socket(), socket());
+        let echo = place.spawn(move || {
+            let mut buf = [0; 2000];
+            for _ in 0..50 {
+                let (length, sender) = b.recv_from(&mut buf).unwrap();
+                assert_eq!(sender, a_address);
+                assert_eq!(b.send_to(&buf[..length], sender).unwrap(), length);
+            }
+        });
+        for size in (0..1500).step_by(30) {
+            let message = vec![size as u8; size];
+            a.send_to(&message, b_address).unwrap();
+            let mut buf = [0; 2000];
+            assert_eq!(a.recv_from(&mut buf).unwrap(), (size, b_address));
+            assert_eq!(&buf[..size], message);
+        }
+        echo.join();
+    });
+}
+
+#[test]
+fn each_message_goes_to_one_of_those_who_wait() {
+    everywhere(|place| {
+        let (receiver, address) = socket();
+        let receiver = Arc::new(receiver);
+        let actors = place.sharing(6, &receiver, |receiver, _| {
+            let mut byte = [0];
+            receiver.recv(&mut byte).unwrap();
+            byte[0]
+        });
+        settle();
+        let (sender, _) = socket();
+        (0..6).for_each(|number| assert_eq!(sender.send_to(&[number], address).unwrap(), 1));
+        let mut bytes = join_all(actors);
+        bytes.sort_unstable();
+        assert_eq!(bytes, [0, 1, 2, 3, 4, 5]);
+    });
+}
+
+#[test]
+fn a_connected_socket_hears_its_peer_only() {
+    in_fibers_and_a_thread(|| {
+        let ((a, a_address), (b, b_address), (stranger, _)) = (socket(), socket(), socket());
+        assert_eq!(a.peer_addr().unwrap_err().kind(), ErrorKind::NotConnected);
+        a.connect(b_address).unwrap();
+        assert_eq!(a.peer_addr().unwrap(), b_address);
+        stranger.send_to(b"no", a_address).unwrap();
+        b.send_to(b"yes", a_address).unwrap();
+        let mut buf = [0; 8];
+        assert_eq!(a.peek(&mut buf).unwrap(), 3);
+        assert_eq!(a.recv(&mut buf).unwrap(), 3);
+        assert_eq!(&buf[..3], b"yes");
+        a.send(b"thanks").unwrap();
+        assert_eq!(b.peek_from(&mut buf).unwrap(), (6, a_address));
+        assert_eq!(b.recv_from(&mut buf).unwrap(), (6, a_address));
+    });
+}
+
+#[test]
+fn a_message_to_nobody_is_reported_to_who_is_connected() {
+    in_fibers_and_a_thread(|| {
+        let nobody = socket().1;
+        let (a, _) = socket();
+        a.connect(nobody).unwrap();
+        a.send(b"anybody?").unwrap();
+        assert_eq!(a.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    });
+}
+
+#[test]
+fn a_message_that_is_too_long_is_an_error() {
+    in_fibers_and_a_thread(|| {
+        let (a, address) = socket();
+        let error = a.send_to(&vec![0; 70_000], address).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::MSGSIZE.raw_os_error()));
+        assert_eq!(a.send_to(b"x", &[][..]).unwrap_err().kind(), ErrorKind::InvalidInput);
+    });
+}
+
+#[test]
+fn options_are_kept() {
+    in_fibers_and_a_thread(|| {
+        let (a, address) = socket();
+        a.set_broadcast(true).unwrap();
+        assert!(a.broadcast().unwrap());
+        a.set_multicast_loop_v4(false).unwrap();
+        assert!(!a.multicast_loop_v4().unwrap());
+        a.set_multicast_ttl_v4(7).unwrap();
+        assert_eq!(a.multicast_ttl_v4().unwrap(), 7);
+        a.set_ttl(9).unwrap();
+        assert_eq!(a.ttl().unwrap(), 9);
+        assert!(a.take_error().unwrap().is_none());
+        let clone = a.try_clone().unwrap();
+        assert_eq!((clone.local_addr().unwrap(), clone.ttl().unwrap()), (address, 9));
+        assert!(a.leave_multicast_v4(&Ipv4Addr::new(224, 0, 0, 9), &Ipv4Addr::LOCALHOST).is_err());
+    });
+}
