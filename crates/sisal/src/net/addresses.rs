@@ -1,5 +1,6 @@
 //! Addresses by name: as `std::net::ToSocketAddrs`, but looking a name up does not block a worker.
 
+use crate::blocking::blocking;
 use std::io;
 use std::iter::Cloned;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -89,7 +90,7 @@ impl ToSocketAddrs for (&str, u16) {
         let (host, port) = *self;
         match host.parse::<IpAddr>() {
             Ok(ip) => Ok(vec![SocketAddr::new(ip, port)].into_iter()),
-            Err(_) => off_the_worker(|| std::net::ToSocketAddrs::to_socket_addrs(&(host, port))),
+            Err(_) => blocking(|| std::net::ToSocketAddrs::to_socket_addrs(&(host, port))),
         }
     }
 }
@@ -108,7 +109,7 @@ impl ToSocketAddrs for str {
     fn to_socket_addrs(&self) -> io::Result<Self::Iter> {
         match self.parse() {
             Ok(address) => Ok(vec![address].into_iter()),
-            Err(_) => off_the_worker(|| std::net::ToSocketAddrs::to_socket_addrs(self)),
+            Err(_) => split(self)?.to_socket_addrs(),
         }
     }
 }
@@ -137,9 +138,11 @@ impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
     }
 }
 
-/// Calls `f` where it may block.
-fn off_the_worker<T: Send, F: FnOnce() -> T + Send>(f: F) -> T {
-    f()
+/// A host and a port, with the errors that `std` has for what is neither.
+fn split(text: &str) -> io::Result<(&str, u16)> {
+    let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+    let (host, port) = text.rsplit_once(':').ok_or_else(|| invalid("invalid socket address"))?;
+    Ok((host, port.parse().map_err(|_| invalid("invalid port value"))?))
 }
 
 /// Calls `f` with one address after the other until it succeeds; the last error counts.

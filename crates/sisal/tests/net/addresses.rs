@@ -1,6 +1,8 @@
 //! Addresses and names.
 
+use crate::common::linux::threads_named;
 use crate::common::waits::in_fibers_and_a_thread;
+use crate::common::{child, in_background};
 use sisal::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -69,4 +71,20 @@ fn of_several_addresses_the_first_that_is_free_is_bound() {
         assert_ne!(listener.local_addr().unwrap(), addrs[0]);
         assert_eq!(TcpListener::bind(addrs[0]).unwrap_err().kind(), ErrorKind::AddrInUse);
     });
+}
+
+#[test]
+fn names_are_looked_up_by_other_threads_than_workers() {
+    child::run(|| {
+        in_background(1, || {
+            let others = || threads_named("sisal-blocking");
+            "127.0.0.1:80".to_socket_addrs().unwrap();
+            ("::1", 80).to_socket_addrs().unwrap();
+            assert!("nonsense".to_socket_addrs().is_err());
+            assert_eq!(others(), 0, "there is nothing to look up");
+            assert!("localhost:80".to_socket_addrs().unwrap().next().is_some());
+            assert_eq!(others(), 1);
+        });
+    })
+    .well();
 }

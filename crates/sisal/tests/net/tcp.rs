@@ -1,10 +1,11 @@
 //! TCP: bytes arrive as they were sent, ends are seen, and errors are errors.
 
+use crate::common::child;
 use crate::common::places::{everywhere, join_all};
 use crate::common::waits::in_fibers_and_a_thread;
 use crate::wire::{MUCH, byte_at, read_much, tcp, write_much};
 use rustix::net::sockopt;
-use sisal::net::{TcpListener, TcpStream};
+use sisal::net::{TcpListener, TcpStream, UnixStream};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -79,6 +80,26 @@ fn writing_to_one_who_is_gone_is_an_error() {
         let error = (&client).write_vectored(&[IoSlice::new(b"a"), IoSlice::new(b"b")]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);
     });
+}
+
+#[test]
+fn writing_to_one_who_is_gone_raises_no_signal() {
+    child::run(|| {
+        // SAFETY: the default action needs no handler.
+        #[allow(unsafe_code, reason = "programs that are not started by Rust have it so")]
+        unsafe {
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+        let (client, server) = tcp();
+        drop(server);
+        while (&client).write_all(&[7; 1024]).is_ok() {}
+        assert_eq!((&client).write_vectored(&[IoSlice::new(b"!")]).unwrap_err().kind(), ErrorKind::BrokenPipe);
+        let (unix, other) = UnixStream::pair().unwrap();
+        drop(other);
+        assert_eq!((&unix).write(b"!").unwrap_err().kind(), ErrorKind::BrokenPipe);
+        assert_eq!((&unix).write_vectored(&[IoSlice::new(b"!")]).unwrap_err().kind(), ErrorKind::BrokenPipe);
+    })
+    .well();
 }
 
 #[test]
