@@ -5,6 +5,7 @@
 //! A runtime once started is never dropped: the process measures one thing and ends.
 
 mod epoll;
+mod hyper;
 mod may;
 mod rayon;
 mod sisal;

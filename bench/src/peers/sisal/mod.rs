@@ -41,7 +41,7 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Nursery(load) => Ok(in_main_fiber(load.workers, || structure::nursery(load))),
         Work::Echo(load) | Work::EchoUnderCpu(load) => outside::echo(load),
         Work::Http(load) => outside::http(load),
-        Work::HttpHyper(_) => absent("not yet"),
+        Work::HttpHyper(load) => outside::http_hyper(load),
         Work::FileReads(load) => {
             let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
             Ok(in_main_fiber(load.workers, || clocked(load, |repeats| outside::read(&files, repeats))))

@@ -9,9 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sisal::Runtime;
+use sisal::compat::hyper::Io;
 use sisal::net::{TcpListener, TcpStream};
 
 use super::background;
+use crate::peers::hyper;
 use crate::work::{BUFFER, Echo, Files, HELLO, Http, answer, piece};
 
 /// An echo server, beside CPU-bound jobs if there are any.
@@ -48,6 +50,16 @@ pub(super) fn http(load: Http) -> ! {
     serve(background(load.workers), |listener| {
         let ended = server::serve(&listener, &|_: &server::Request<'_>| server::Response::text(HELLO));
         ended.expect("the server ends well");
+    })
+}
+
+/// hyper's server of HTTP.
+pub(super) fn http_hyper(load: Http) -> ! {
+    serve(background(load.workers), |listener| {
+        loop {
+            let (stream, _) = listener.accept().expect("a connection comes");
+            drop(sisal::spawn(move || sisal::block_on(hyper::serve(Io::new(stream)))));
+        }
     })
 }
 

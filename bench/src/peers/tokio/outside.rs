@@ -1,19 +1,15 @@
 //! tokio's tasks at sockets and files; HTTP is hyper's.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::thread;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{builder, start};
-use crate::work::{BUFFER, Files, HELLO, answer};
+use crate::peers::hyper;
+use crate::work::{BUFFER, Files, answer};
 
 /// An echo server.
 pub(in crate::peers) fn echo(workers: usize) -> ! {
@@ -29,17 +25,7 @@ pub(in crate::peers) fn echo(workers: usize) -> ! {
 
 /// hyper's server of HTTP.
 pub(super) fn http(workers: usize) -> ! {
-    serve(workers, |stream| async move {
-        let connection = hyper::server::conn::http1::Builder::new()
-            .pipeline_flush(true)
-            .serve_connection(TokioIo::new(stream), service_fn(hello));
-        // A client that goes away amid a request has measured enough.
-        let _ = connection.await;
-    })
-}
-
-async fn hello(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    Ok(Response::new(Full::new(Bytes::from_static(HELLO.as_bytes()))))
+    serve(workers, |stream| hyper::serve(TokioIo::new(stream)))
 }
 
 /// Accepts, and has a task for each connection.
