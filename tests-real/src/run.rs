@@ -31,11 +31,16 @@ impl Program {
     pub fn with<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Run {
         let mut command = self.command();
         command.args(arguments);
-        Run { command, input: Vec::new() }
+        Run::of(command)
     }
 }
 
 impl Run {
+    /// A call that has its arguments.
+    pub fn of(command: Command) -> Run {
+        Run { command, input: Vec::new() }
+    }
+
     /// What it is to find at its standard input.
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Run {
         self.input = input.into();

@@ -8,7 +8,16 @@ use crate::prim::reason::{Place, Reason};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags};
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// How many connections may wait to be accepted, or fewer if the system's `somaxconn` is less. `std` asks for 128. A burst overruns
+/// that, and a client whose call was dropped tries again only after a second.
+const QUEUE: i32 = 4096;
+
+/// Lets [many](QUEUE) connections wait at a socket that listens already, which changes nothing else about it.
+pub(super) fn lengthen_queue(listener: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::listen(listener, QUEUE)?)
+}
 
 impl Socket {
     /// Waits for a connection. One that was given up before it could be taken is passed over.

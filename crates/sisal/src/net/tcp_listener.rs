@@ -1,5 +1,6 @@
 //! A socket that waits for TCP connections.
 
+use super::accept;
 use super::addresses::{ToSocketAddrs, no_address};
 use super::incoming::Incoming;
 use super::socket::Socket;
@@ -51,7 +52,9 @@ impl TcpListener {
     /// ```
     pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
         let addrs: Vec<SocketAddr> = addr.to_socket_addrs()?.collect();
-        Ok(TcpListener::from(std::net::TcpListener::bind(&addrs[..])?))
+        let listener = std::net::TcpListener::bind(&addrs[..])?;
+        accept::lengthen_queue(&listener)?;
+        Ok(TcpListener::from(listener))
     }
 
     /// The address it listens at.

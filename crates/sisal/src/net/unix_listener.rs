@@ -1,5 +1,6 @@
 //! A socket that waits for connections from Unix sockets.
 
+use super::accept;
 use super::incoming::Incoming;
 use super::socket::Socket;
 use super::unix_address;
@@ -48,7 +49,9 @@ impl UnixListener {
     /// assert!(sisal::net::UnixListener::bind("/no/such/folder/socket").is_err());
     /// ```
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixListener> {
-        Ok(UnixListener::from(std::os::unix::net::UnixListener::bind(path)?))
+        let listener = std::os::unix::net::UnixListener::bind(path)?;
+        accept::lengthen_queue(&listener)?;
+        Ok(UnixListener::from(listener))
     }
 
     /// Listens at an address, which may be abstract.
@@ -64,7 +67,9 @@ impl UnixListener {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixListener> {
-        Ok(UnixListener::from(std::os::unix::net::UnixListener::bind_addr(socket_addr)?))
+        let listener = std::os::unix::net::UnixListener::bind_addr(socket_addr)?;
+        accept::lengthen_queue(&listener)?;
+        Ok(UnixListener::from(listener))
     }
 
     /// Waits for a connection.

@@ -78,3 +78,21 @@ fn echo(mut stream: &net::TcpStream) {
         stream.write_all(&number).unwrap();
     }
 }
+
+#[test]
+fn a_burst_waits_to_be_accepted() {
+    const BURST: usize = 1_000;
+    guarded(|| {
+        assert_eq!(room_for(2 * BURST), 2 * BURST);
+        let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let burst = most.trim().parse().unwrap_or(BURST).min(BURST);
+        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        // All before the first is accepted. With a short queue the calls beyond it would go unheard.
+        let clients: Vec<_> = (0..burst).map(|_| TcpStream::connect(address).unwrap()).collect();
+        for client in clients {
+            let (_, peer) = listener.accept().unwrap();
+            assert_eq!(peer, client.local_addr().unwrap());
+        }
+    });
+}
