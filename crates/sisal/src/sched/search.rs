@@ -79,14 +79,18 @@ impl Polls {
     }
 
     /// It looks now, in the turn `tick`: the next time is after [`LISTEN_EVERY`] if turns stay as long as they were, and no later than
-    /// with the next multiple of [`POLL_EVERY`].
-    fn next(self, tick: u32, now: Moment) -> Polls {
+    /// after `most` turns or with the next multiple of [`POLL_EVERY`].
+    fn next(self, tick: u32, now: Moment, most: u32) -> Polls {
         let elapsed = now.0.saturating_sub(self.last.0);
         let gap = match elapsed {
             0..LISTEN_EVERY => (self.gap * 2).min(POLL_EVERY),
             _ => (u64::from(self.gap) * LISTEN_EVERY / elapsed).max(1) as u32,
         };
-        Polls { at: tick.wrapping_add(gap.min(POLL_EVERY - tick % POLL_EVERY)), gap, last: now }
+        Polls {
+            at: tick.wrapping_add(gap.min(most).min(POLL_EVERY - tick % POLL_EVERY)),
+            gap: gap.min(most),
+            last: now,
+        }
     }
 }
 
@@ -136,9 +140,19 @@ impl Worker {
         if now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.look_outside();
         }
-        self.polls.set(self.polls.get().next(self.tick.get(), now));
+        self.polls.set(self.polls.get().next(self.tick.get(), now, self.turns_to_wait()));
         if self.tick.get().is_multiple_of(POLL_EVERY) {
             self.see_to_fresh();
+        }
+    }
+
+    /// How many turns may pass before the next look. If something may come that is not looked at otherwise: at most one for each fiber that is
+    /// ready, since a few that give way again and again may take any time for their turns.
+    fn turns_to_wait(&self) -> u32 {
+        if self.timers.earliest() != Moment::NEVER.0 || self.awaited_driver().is_some() {
+            self.ready.len().clamp(1, POLL_EVERY as usize) as u32
+        } else {
+            POLL_EVERY
         }
     }
 
