@@ -320,6 +320,9 @@ impl Worker {
         if !me.is_homed.get() {
             self.home(me);
         }
+        if me.jobs.get().is_some() {
+            self.expose_all(me);
+        }
         me.stack.set(self.stack.get());
         if let Some(next) = self.pick() {
             return self.resume_from(me, next);

@@ -50,6 +50,8 @@ pub(crate) struct Told {
     life: AtomicU8,
     /// The fiber that runs has used up its time: let it yield at its next call.
     pub(crate) must_yield: AtomicU8,
+    /// How many forks to go until it looks around. Counted down by itself, set to 0 by whoever wants it to look.
+    pub(crate) forks_to_look: AtomicU32,
     /// It waits for a stack, and sleeps. Set by itself.
     pub(crate) starved: AtomicU8,
     /// It does so with fresh fibers that must start there. Set by itself.
@@ -88,6 +90,7 @@ impl Remote {
             told: CachePadded::new(Told {
                 life: AtomicU8::new(Life::Absent as u8),
                 must_yield: AtomicU8::new(0),
+                forks_to_look: AtomicU32::new(0),
                 starved: AtomicU8::new(0),
                 starved_with_pinned: AtomicU8::new(0),
             }),
