@@ -30,6 +30,11 @@ var kinds = map[string]func(sizes) string{
 	"select":        selectMany,
 	"mutex":         mutex,
 	"skynet":        skynet,
+	"echo":          echoServer,
+	"http":          httpServer,
+	"file-reads":    fileReads,
+	// Its jobs are given like the other sizes.
+	"echo-under-cpu": echoServer,
 	// Go has no closer thing to a nursery than the group its goroutines are awaited with anyway.
 	"nursery": spawn,
 }
@@ -39,6 +44,7 @@ var absences = map[string]string{
 	"wake-idle":       "goroutines are started by goroutines: there is no thread outside its runtime",
 	"ping-pong-cross": "a goroutine cannot be held to one of its workers",
 	"select-one":      "it is sisal beside itself",
+	"http-hyper":      "hyper is no library of Go",
 }
 
 // sizes are the numbers that came with the kind.

@@ -1,6 +1,8 @@
 //! The command line: what may be said, and the help that tells it.
 
 use crate::cases::Case;
+use crate::launch::Launch;
+use crate::load::Order;
 use crate::peers::{self, Peer};
 
 /// What the command line asks for.
@@ -14,6 +16,8 @@ pub enum Command {
     Run(Plan),
     /// `--child`: be one contestant.
     Child(One),
+    /// `--load`: be the client of a server.
+    Load(Order),
 }
 
 /// Cases to measure.
@@ -39,7 +43,7 @@ pub struct One {
 }
 
 /// Every flag, as errors name them.
-const FLAGS: &str = "--case NAME, --quick, --json, --list, --help, --child CASE CONTESTANT";
+const FLAGS: &str = "--case NAME, --quick, --json, --list, --help, --child CASE CONTESTANT, --load CASE PROGRAM";
 /// The case name that stands for every case.
 const ALL: &str = "all";
 
@@ -65,6 +69,12 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Command, Str
             "--child" => {
                 let mut next = || arguments.next().ok_or_else(|| missing(flag, "a case and a contestant"));
                 child = Some((find_case(&next()?)?, find_peer(&next()?)?));
+            }
+            "--load" => {
+                let mut next = || arguments.next().ok_or_else(|| missing(flag, "a case and a program"));
+                let (case, program) = (find_case(&next()?)?, next()?.into());
+                let server = Launch { program, arguments: arguments.collect() };
+                return Ok(Command::Load(Order { case, quick: plan.quick, server }));
             }
             _ => {
                 return Err(format!("unknown argument '{argument}'; known flags: {FLAGS}"));
@@ -130,7 +140,11 @@ sisal and its peers side by side, in one run.
     --help         this text
     --child CASE CONTESTANT
                    run one contestant once, in this process, and print its sample: what the
-                   parent starts, and what to put under a profiler
+                   parent starts, and what to put under a profiler; a server prints its port
+                   and serves until its standard input ends
+    --load CASE PROGRAM [ARGUMENT]...
+                   start such a server, load it as the case says, and print the sample: what the
+                   parent starts in place of a server; --quick has to stand before it
 
 CASES
 {cases}
@@ -140,6 +154,7 @@ CONTESTANTS
     default settings otherwise, with nothing pinned, and with the system's allocator. Where allocation
     rules, a second set of rows has mimalloc for every Rust contestant.
     A library of channels plays with a runtime's tasks or with threads: tokio+kanal, smol+flume and so on.
+    epoll is no runtime but an echo server by hand, as plain as can be: a thread to a worker, an epoll to a thread.
     sisal-recv is sisal's plain recv, for the one case where its select is measured by that.
     The channels of tokio and smol hold one message where a rendezvous is asked for: they have none. may's
     have no bound; to select, it has a coroutine receive for each arm.
@@ -155,6 +170,7 @@ HOW IT MEASURES
     sisal's ratio to the best peer that ran: below 1, sisal is better than every peer. (Of a rate the
     ratio is inverted, so that this always holds.) With two allocators there are two ratios; the one
     called \"ratio\" in the JSON is the system allocator's.
+    A server is a process of its own, loaded by another: its CPU time is counted, the client's is not.
     Run it on a quiet machine: a case with 2 workers wants 2 idle cores.
 
 OUTPUT AND EXIT CODE
@@ -226,6 +242,15 @@ mod tests {
         assert!(matches!(parsed("--list"), Ok(Command::List)));
         assert!(Case::all().all(|case| help().contains(case.name)));
         assert_eq!(list().lines().count(), Case::all().count());
+    }
+
+    #[test]
+    fn what_follows_a_load_is_the_servers_command() {
+        let Ok(Command::Load(order)) = parsed("--quick --load echo-100 ./server --quick --help") else { panic!() };
+        assert_eq!((order.case.name, order.quick), ("echo-100", true));
+        assert_eq!(order.server.program, std::path::Path::new("./server"));
+        assert_eq!(order.server.arguments, ["--quick", "--help"]);
+        assert!(parsed("--load echo-100").unwrap_err().contains("a program"));
     }
 
     #[test]

@@ -88,6 +88,11 @@ fn contestants(case: &Case, quick: bool, companions: &Companions) -> Vec<Contest
             Err(reason) => eprintln!("{}: no rows with mimalloc: {reason}", case.name),
         }
     }
+    if case.work(quick).is_served() {
+        for one in &mut all {
+            one.launch = loaded(&one.launch, companions.this(), case, quick);
+        }
+    }
     all
 }
 
@@ -97,10 +102,19 @@ fn in_rust(program: &Path, allocator: Allocator, case: &Case, quick: bool) -> Ve
         let quick = quick.then_some("--quick");
         let arguments = ["--child", case.name, name].into_iter().chain(quick);
         let arguments = arguments.map(str::to_owned).collect();
-        Contestant::new(name, allocator, Launch { program: program.to_owned(), arguments })
+        let launch = Launch { program: program.to_owned(), arguments };
+        Contestant::new(name, allocator, launch)
     };
     let concerned = PEERS.iter().filter(|peer| (peer.concerns)(&case.work(quick)));
     concerned.map(|peer| contestant(peer.name)).collect()
+}
+
+/// What is started in place of a server, which is loaded and measured by another process.
+fn loaded(server: &Launch, this: &Path, case: &Case, quick: bool) -> Launch {
+    let quick = quick.then_some("--quick");
+    let order = quick.into_iter().chain(["--load", case.name]).map(str::to_owned);
+    let server = std::iter::once(server.program.display().to_string()).chain(server.arguments.iter().cloned());
+    Launch { program: this.to_owned(), arguments: order.chain(server).collect() }
 }
 
 /// Plays all rounds: in each, every contestant once, another one first.

@@ -12,6 +12,7 @@
 //! | [`cases`] | the tables of cases: names, units, sizes, what the ratio is taken of |
 //! | [`work`] | the kinds of work, and how each is clocked, the same for every Rust contestant |
 //! | [`peers`] | one file or directory per contestant: that work in its own terms |
+//! | [`load`] | the client's side of cases whose contestants are servers |
 //! | [`companions`] | the Go program and the mimalloc twin of this binary, built when a case asks |
 //! | [`measure`] | CPU time, resident memory, page tables |
 //!
@@ -24,6 +25,7 @@ pub mod cli;
 pub mod companions;
 pub mod harness;
 pub mod launch;
+pub mod load;
 pub mod measure;
 pub mod peers;
 pub mod report;
@@ -53,6 +55,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::Child(one)) => child::run(one),
+        Ok(Command::Load(order)) => load::run(&order),
         Ok(Command::Run(plan)) => harness::run(&plan),
         Err(error) => usage_error(&error),
     }

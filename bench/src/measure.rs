@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::sample::Sample;
 
 /// User and system time of all threads of this process so far, to the nanosecond.
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -50,6 +50,11 @@ impl Absent {
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into() }
     }
+
+    /// Absent because the system refused something.
+    pub fn from_error(error: std::io::Error) -> Self {
+        Self::new(error.to_string())
+    }
 }
 
 impl fmt::Display for Sample {

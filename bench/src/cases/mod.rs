@@ -1,7 +1,9 @@
 //! The cases: what is run, in which unit, at which size, and what the ratio is taken of.
 //!
-//! The tables stand by what is measured: `tasks` by themselves, and tasks `waiting` for one another.
+//! The tables stand by what is measured: `tasks` by themselves, tasks `waiting` for one another, and for what is
+//! `outside`.
 
+mod outside;
 mod tasks;
 mod waiting;
 
@@ -18,7 +20,7 @@ pub const SUBJECT: &str = "sisal";
 /// Contestants that are no runtime: shown in every case they can run, never part of a ratio.
 const ALWAYS_REFERENCE: &[&str] = &["threads", "threads+crossbeam"];
 /// The tables, in the order `--case all` runs them.
-static TABLES: [&[Case]; 2] = [tasks::CASES, waiting::CASES];
+static TABLES: [&[Case]; 3] = [tasks::CASES, waiting::CASES, outside::CASES];
 
 /// One case: a kind of work at a full and a quick size, and how its figures read.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +37,8 @@ pub struct Case {
     pub extras: &'static [(&'static str, &'static str)],
     /// The figure the ratio is taken of.
     pub judged: Judged,
+    /// Times that have a ratio of their own besides: the smaller the better.
+    pub also: &'static [Judged],
     /// Whether a small or a large judged figure is good.
     pub better: Better,
     /// Whether allocation rules the figure, so that rows with mimalloc are worth having.
@@ -56,6 +60,8 @@ pub enum Judged {
     Headline,
     /// The CPU time.
     Cpu,
+    /// The extra of that key.
+    Extra(&'static str),
 }
 
 /// Which direction is good.
@@ -102,6 +108,7 @@ impl Case {
             cpu_unit: unit,
             extras: &[],
             judged: Judged::Headline,
+            also: &[],
             better: Better::Lower,
             allocates: false,
             references: &[],

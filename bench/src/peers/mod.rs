@@ -4,6 +4,7 @@
 //!
 //! A runtime once started is never dropped: the process measures one thing and ends.
 
+mod epoll;
 mod may;
 mod rayon;
 mod sisal;
@@ -14,6 +15,7 @@ mod threads_crossbeam;
 mod threads_kanal;
 mod tokio;
 mod tokio_kanal;
+mod tokio_rayon;
 
 use std::time::Duration;
 
@@ -25,6 +27,12 @@ const FOR_GOOD: Duration = Duration::from_secs(3_600);
 
 /// Why others have no part in a case of sisal alone.
 const ONLY_SISAL: &str = "it is sisal beside itself";
+
+/// Why others have no part where hyper is beside itself.
+const NO_HYPER: &str = "hyper is not run on it here";
+
+/// Why others have no part in CPU-bound work beside a server.
+const NO_JOBS: &str = "it has no CPU-bound work of its own beside its tasks";
 
 /// A contestant.
 #[derive(Debug)]
@@ -55,10 +63,12 @@ pub static PEERS: &[Peer] = &[
     Peer { name: "sisal-recv", concerns: |work| matches!(work, Work::SelectOne(_)), run: sisal::run_plain },
     Peer::runtime("tokio", tokio::run),
     Peer::channels("tokio+kanal", tokio_kanal::run),
+    Peer { name: "tokio+rayon", concerns: |work| matches!(work, Work::EchoUnderCpu(_)), run: tokio_rayon::run },
     Peer::runtime("smol", smol::run),
     Peer::channels("smol+flume", smol_flume::run),
     Peer::runtime("may", may::run),
     Peer::runtime("rayon", rayon::run),
+    Peer { name: "epoll", concerns: |work| matches!(work, Work::Echo(_)), run: epoll::run },
     Peer::runtime("threads", threads::run),
     Peer { name: "threads+kanal", concerns: |work| matches!(work, Work::PingPongCross(_)), run: threads_kanal::run },
     Peer::channels("threads+crossbeam", threads_crossbeam::run),

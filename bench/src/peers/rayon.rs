@@ -26,6 +26,10 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::PingPong(_) | Work::PingPongCross(_) | Work::Channel(_) | Work::Select(_) => {
             absent("a task that waits for a message holds a worker")
         }
+        Work::Echo(_) | Work::EchoUnderCpu(_) | Work::Http(_) | Work::HttpHyper(_) => {
+            absent("a task that waits for a socket holds a worker")
+        }
+        Work::FileReads(_) => absent("a task that reads a file holds a worker"),
         Work::SelectOne(_) => absent(ONLY_SISAL),
         Work::Mutex(_) => absent("a task that waits for a lock holds a worker"),
     }

@@ -17,10 +17,7 @@ pub fn json(result: &CaseResult) -> String {
         Some(ratio) => ratio.value.to_string(),
         None => "null".to_owned(),
     };
-    let ratio_of = match case.judged {
-        Judged::Headline => "median",
-        Judged::Cpu => "cpu",
-    };
+    let ratio_of = key(case.judged);
     let mut text = format!(
         r#"{{"case":{},"unit":{},"cpu_unit":{},"results":{{{}}},"references":[{}],"ratio_of":"{ratio_of}","ratio":{}"#,
         quoted(case.name),
@@ -33,8 +30,22 @@ pub fn json(result: &CaseResult) -> String {
     if case.allocates {
         let _ = write!(text, r#","ratio_mimalloc":{}"#, ratio(Allocator::Mimalloc));
     }
+    if !case.also.is_empty() {
+        let value = |by| result.ratio_also(by).map_or_else(|| "null".to_owned(), |ratio| ratio.value.to_string());
+        let ratios: Vec<String> = case.also.iter().map(|by| format!("{}:{}", quoted(key(*by)), value(*by))).collect();
+        let _ = write!(text, r#","ratios":{{{}}}"#, ratios.join(","));
+    }
     text.push('}');
     text
+}
+
+/// The key in a row of what a ratio is taken of.
+fn key(judged: Judged) -> &'static str {
+    match judged {
+        Judged::Headline => "median",
+        Judged::Cpu => "cpu",
+        Judged::Extra(key) => key,
+    }
 }
 
 fn json_row(row: &Row) -> String {
@@ -78,6 +89,13 @@ mod tests {
                 r#""references":["threads"],"ratio_of":"median","ratio":0.5}"#,
             )
         );
+    }
+
+    #[test]
+    fn ratios_of_further_times_stand_by_their_keys() {
+        let rows = vec![row("sisal", Allocator::System, 20.0, 3.0), row("may", Allocator::System, 10.0, 4.0)];
+        let text = json(&result("echo-100", rows));
+        assert!(text.ends_with(r#""ratio":0.5,"ratios":{"cpu":0.75,"p99":1}}"#), "{text}");
     }
 
     #[test]

@@ -25,6 +25,11 @@ pub fn markdown(result: &CaseResult) -> String {
             let _ = write!(text, "\n{line}\n");
         }
     }
+    for by in case.also {
+        if let Some(Ratio { value, best }) = result.ratio_also(*by) {
+            let _ = write!(text, "\n{SUBJECT} to the best peer ({best}), {}: **{value:.2}**\n", name(*by));
+        }
+    }
     text
 }
 
@@ -47,16 +52,29 @@ fn table_row(case: &Case, row: &Row) -> String {
 }
 
 fn ratio_line(result: &CaseResult, allocator: Allocator) -> Option<String> {
-    let what = match (result.case.judged, allocator) {
-        (Judged::Headline, Allocator::System) => "",
-        (Judged::Headline, Allocator::Mimalloc) => ", with mimalloc",
-        (Judged::Cpu, Allocator::System) => ", CPU time",
-        (Judged::Cpu, Allocator::Mimalloc) => ", CPU time with mimalloc",
+    let what = match result.case.judged {
+        Judged::Headline => String::new(),
+        by => format!(", {}", name(by)),
+    };
+    let with = match allocator {
+        Allocator::System => "",
+        Allocator::Mimalloc => ", with mimalloc",
     };
     match (result.ratio(allocator), allocator) {
-        (Some(Ratio { value, best }), _) => Some(format!("{SUBJECT} to the best peer ({best}){what}: **{value:.2}**")),
+        (Some(Ratio { value, best }), _) => {
+            Some(format!("{SUBJECT} to the best peer ({best}){what}{with}: **{value:.2}**"))
+        }
         (None, Allocator::System) => Some(format!("{SUBJECT} to the best peer: no ratio")),
         (None, Allocator::Mimalloc) => None,
+    }
+}
+
+/// What a ratio is taken of, in words.
+fn name(judged: Judged) -> &'static str {
+    match judged {
+        Judged::Headline => "median",
+        Judged::Cpu => "CPU time",
+        Judged::Extra(key) => key,
     }
 }
 
@@ -104,6 +122,21 @@ mod tests {
         assert_eq!(lines[6], "| threads (reference) | 8.00 | 7.00–9.00 | 2.00 | 0.500 | 1,234 |");
         assert!(lines[7].starts_with("| smol |") && lines[8].starts_with("| sisal |"));
         assert_eq!(lines[10], "sisal to the best peer (smol): **1.50**");
+    }
+
+    #[test]
+    fn further_ratios_stand_below_the_first() {
+        let rows = vec![row("sisal", Allocator::System, 20.0, 3.0), row("may", Allocator::System, 10.0, 4.0)];
+        let text = markdown(&result("echo-100", rows));
+        let ratios: Vec<&str> = text.lines().filter(|line| line.contains("best peer")).collect();
+        assert_eq!(
+            ratios,
+            [
+                "sisal to the best peer (may): **0.50**",
+                "sisal to the best peer (may), CPU time: **0.75**",
+                "sisal to the best peer (may), p99: **1.00**",
+            ]
+        );
     }
 
     #[test]

@@ -82,11 +82,12 @@ impl Row {
         self.allocator.row_name(self.contestant)
     }
 
-    /// The figure the case is judged by.
-    fn judged(&self, case: &Case) -> f64 {
-        match case.judged {
+    /// What a ratio is taken of.
+    fn judged(&self, by: Judged) -> f64 {
+        match by {
             Judged::Headline => self.figure.median,
             Judged::Cpu => self.cpu,
+            Judged::Extra(key) => self.extra(key).unwrap_or(f64::NAN),
         }
     }
 
@@ -99,15 +100,24 @@ impl Row {
 impl CaseResult {
     /// sisal's ratio to the best peer with that allocator; `None` if either did not run.
     pub fn ratio(&self, allocator: Allocator) -> Option<Ratio> {
+        self.ratio_by(self.case.judged, self.case.better, allocator)
+    }
+
+    /// The ratio of one of the further times, with the system's allocator.
+    pub fn ratio_also(&self, by: Judged) -> Option<Ratio> {
+        self.ratio_by(by, Better::Lower, Allocator::System)
+    }
+
+    fn ratio_by(&self, by: Judged, better: Better, allocator: Allocator) -> Option<Ratio> {
         let rows = || self.rows.iter().filter(|row| row.allocator == allocator);
-        let ours = rows().find(|row| row.contestant == SUBJECT)?.judged(self.case);
+        let ours = rows().find(|row| row.contestant == SUBJECT)?.judged(by);
         let peers = rows().filter(|row| row.contestant != SUBJECT && !self.case.is_reference(row.contestant));
         // What sisal takes of a peer's time, or a peer has of sisal's rate.
         let ratio = |row: &Row| Ratio {
             best: row.contestant,
-            value: match self.case.better {
-                Better::Lower => ours / row.judged(self.case),
-                Better::Higher => row.judged(self.case) / ours,
+            value: match better {
+                Better::Lower => ours / row.judged(by),
+                Better::Higher => row.judged(by) / ours,
             },
         };
         // The best peer is the one that sisal looks worst beside.
@@ -118,7 +128,7 @@ impl CaseResult {
     pub(super) fn ranked(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by(|a, b| {
-            let (x, y) = (a.judged(self.case), b.judged(self.case));
+            let (x, y) = (a.judged(self.case.judged), b.judged(self.case.judged));
             let by_figure = match self.case.better {
                 Better::Lower => x.total_cmp(&y),
                 Better::Higher => y.total_cmp(&x),
@@ -176,6 +186,20 @@ mod tests {
         let ratio = result.ratio(Allocator::System);
         assert_eq!(ratio, Some(Ratio { value: 0.5, best: "tokio" }));
         assert_eq!(result.ranked()[0].contestant, "sisal");
+    }
+
+    #[test]
+    fn further_times_have_their_own_best_peer() {
+        let row = |name, rate, cpu, p99| Row {
+            extras: vec![("p99".to_owned(), p99)],
+            ..row(name, Allocator::System, rate, cpu)
+        };
+        let rows = vec![row("sisal", 100.0, 6.0, 4.0), row("tokio", 80.0, 8.0, 3.0), row("may", 50.0, 4.0, 8.0)];
+        let result = result("echo-100", rows);
+        assert_eq!(result.ratio(Allocator::System), Some(Ratio { value: 0.8, best: "tokio" }));
+        assert_eq!(result.ratio_also(Judged::Cpu), Some(Ratio { value: 1.5, best: "may" }));
+        assert_eq!(result.ratio_also(Judged::Extra("p99")), Some(Ratio { value: 4.0 / 3.0, best: "tokio" }));
+        assert_eq!(result.ratio_also(Judged::Extra("p50")), None);
     }
 
     #[test]

@@ -6,10 +6,12 @@
 
 mod channels;
 mod clock;
+mod files;
 mod gate;
 mod idle;
 mod locks;
 mod parked;
+mod served;
 mod skynet;
 mod sleepers;
 mod turns;
@@ -17,10 +19,12 @@ mod wake;
 
 pub use channels::{ARMS, Fan, Flow, RoundTrips};
 pub use clock::{Repeated, clocked, clocked_async};
+pub use files::{FileReads, Files};
 pub use gate::Gate;
 pub use idle::Idle;
 pub use locks::Locks;
 pub use parked::Parked;
+pub use served::{BUFFER, Echo, HELLO, Http, answer, piece};
 pub use skynet::{CHILDREN, Skynet};
 pub use sleepers::{Roster, Sleepers};
 pub use turns::{Batches, Yields};
@@ -66,12 +70,27 @@ pub enum Work {
     Skynet(Skynet),
     /// Empty tasks in groups that end together.
     Nursery(Batches),
+    /// An echo server, loaded by another process.
+    Echo(Echo),
+    /// The same, with CPU-bound jobs in its runtime.
+    EchoUnderCpu(Echo),
+    /// A server of a short text by HTTP.
+    Http(Http),
+    /// The same by hyper, on each contestant that it runs on.
+    HttpHyper(Http),
+    /// Tasks that each read a file of their own.
+    FileReads(FileReads),
 }
 
 impl Work {
     /// Whether it is a matter of channels, which there are libraries for that are no runtimes.
     pub fn is_of_channels(&self) -> bool {
         matches!(self, Self::PingPong(_) | Self::PingPongCross(_) | Self::Channel(_) | Self::Select(_))
+    }
+
+    /// Whether the contestant is a server, which another process loads and measures.
+    pub fn is_served(&self) -> bool {
+        matches!(self, Self::Echo(_) | Self::EchoUnderCpu(_) | Self::Http(_) | Self::HttpHyper(_))
     }
 
     /// The work in words a program can read: its kind, then `key=value` for every size.
@@ -83,10 +102,7 @@ impl Work {
             Self::ParkedCreate(w) => ("parked-create", vec![("tasks", w.tasks)], w.workers),
             Self::Sleepers(w) => ("sleepers", vec![("tasks", w.tasks)], w.workers),
             Self::WakeIdle(w) => ("wake-idle", vec![("count", w.count)], w.workers),
-            Self::IdleCpu(w) => {
-                let millis = w.span.as_millis() as usize;
-                ("idle-cpu", vec![("parked", w.parked), ("millis", millis)], w.workers)
-            }
+            Self::IdleCpu(w) => ("idle-cpu", vec![("parked", w.parked), millis(w.span)], w.workers),
             Self::PingPong(w) => ("ping-pong", vec![("trips", w.trips)], w.workers),
             Self::PingPongCross(w) => ("ping-pong-cross", vec![("trips", w.trips)], w.workers),
             Self::Channel(w) => ("channel", w.sizes(), w.workers),
@@ -95,10 +111,22 @@ impl Work {
             Self::Mutex(w) => ("mutex", vec![("fibers", w.fibers), ("locks", w.locks)], w.workers),
             Self::Skynet(w) => ("skynet", vec![("leaves", w.leaves)], w.workers),
             Self::Nursery(w) => ("nursery", vec![("tasks", w.tasks), ("batch", w.batch)], w.workers),
+            Self::Echo(w) => ("echo", w.sizes(), w.workers),
+            Self::EchoUnderCpu(w) => ("echo-under-cpu", w.sizes(), w.workers),
+            Self::Http(w) => ("http", vec![("connections", w.connections), millis(w.span)], w.workers),
+            Self::HttpHyper(w) => ("http-hyper", vec![("connections", w.connections), millis(w.span)], w.workers),
+            Self::FileReads(w) => {
+                ("file-reads", vec![("files", w.files), ("bytes", w.bytes), ("repeats", w.repeats)], w.workers)
+            }
         };
         let pairs = sizes.into_iter().chain([("workers", workers)]);
         std::iter::once(kind.to_owned()).chain(pairs.map(|(key, value)| format!("{key}={value}"))).collect()
     }
+}
+
+/// A length of time as a size.
+fn millis(span: Duration) -> (&'static str, usize) {
+    ("millis", span.as_millis() as usize)
 }
 
 #[cfg(test)]

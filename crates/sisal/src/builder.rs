@@ -17,6 +17,7 @@ use std::time::Duration;
 /// | [`stack_size`](Self::stack_size) | `SISAL_STACK_SIZE` | 192 KiB |
 /// | [`max_fibers`](Self::max_fibers) | `SISAL_MAX_FIBERS` | no limit |
 /// | [`max_stacks`](Self::max_stacks) | `SISAL_MAX_STACKS` | no limit |
+/// | [`max_blocking_threads`](Self::max_blocking_threads) | `SISAL_MAX_BLOCKING_THREADS` | 512 |
 /// | [`name`](Self::name) | `SISAL_NAME` | `sisal` |
 /// | [`verbose`](Self::verbose) | `SISAL_VERBOSE` | no |
 /// | [`stats`](Self::stats) | `SISAL_STATS` | no |
@@ -62,6 +63,13 @@ impl RuntimeBuilder {
     /// fibers that can't start without one, it is exceeded rather than that nothing moves any more.
     pub fn max_stacks(mut self, max_stacks: usize) -> RuntimeBuilder {
         self.overrides.max_stacks = Some(max_stacks);
+        self
+    }
+
+    /// How many threads there may be for calls of [`blocking`](crate::blocking()), and of what is built on it. At least 1; fibers whose
+    /// calls find them all busy wait in line.
+    pub fn max_blocking_threads(mut self, max_blocking_threads: usize) -> RuntimeBuilder {
+        self.overrides.max_blocking_threads = Some(max_blocking_threads);
         self
     }
 
@@ -127,6 +135,7 @@ impl RuntimeBuilder {
             class,
             max_fibers: settings.max_fibers,
             max_stacks: settings.max_stacks,
+            max_blocking_threads: settings.max_blocking_threads,
             name: settings.name,
             verbose: settings.verbose,
             stats: settings.stats,

@@ -50,7 +50,6 @@ mod blocking;
 mod builder;
 #[cfg(not(loom))]
 pub mod fs;
-#[cfg(not(loom))]
 mod interop;
 #[cfg(not(loom))]
 pub mod io;
@@ -81,8 +80,10 @@ mod time;
 
 #[cfg(not(loom))]
 pub use crate::{
+    blocking::{block_in_place, blocking},
     builder::RuntimeBuilder,
     fiber::in_fiber,
+    interop::{block_on, spawn_future, spawn_future_local, try_block_on},
     io::is_cancelled,
     join::{JoinError, JoinHandle, Lost, Panic, RaceError, SharedHandle, join_all, join_any, race},
     nursery::{

@@ -1,6 +1,7 @@
 //! Starting and ending runtimes.
 #![allow(unsafe_code, reason = "a closure run to its end may borrow from its caller")]
 
+use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
 use crate::join::{JoinError, JoinHandle};
@@ -89,6 +90,7 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
 fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
     let leftover = if shared.wait_for_end(Moment::now().after(timeout)) {
         threads::join_all(shared);
+        blocking::end(shared);
         shared.release_memory();
         Leftover { fibers: Vec::new(), unlisted: 0 }
     } else {

@@ -26,6 +26,7 @@ const NONSENSE: &[(&str, &str, &str)] = &[
     ("SISAL_MAX_FIBERS", "0", "a whole number, 2 or more"),
     ("SISAL_MAX_FIBERS", "some", "a whole number, 2 or more"),
     ("SISAL_MAX_STACKS", "1", "or more"),
+    ("SISAL_MAX_BLOCKING_THREADS", "0", "a whole number, 1 or more"),
     ("SISAL_NAME", "", "text that isn't empty"),
     ("SISAL_VERBOSE", "maybe", "0 or 1"),
     ("SISAL_STATS", "2", "0 or 1"),
@@ -129,6 +130,7 @@ fn settings_of_the_builder_that_make_no_sense_are_clear_errors() {
         (builder().max_fibers(1), "max_fibers(1)"),
         (builder().workers(4).max_workers(4).max_stacks(4), "max_stacks(4)"),
         (builder().max_stacks(0), "max_stacks(0)"),
+        (builder().max_blocking_threads(0), "max_blocking_threads(0)"),
         (builder().name(""), "name(\"\")"),
         (builder().name("a\0b"), "name("),
     ] {

@@ -1,12 +1,13 @@
 //! may: stackful coroutines.
 #![allow(unsafe_code, reason = "to spawn a coroutine is unsafe; see `go`")]
 
+mod outside;
 mod tasks;
 mod waiting;
 
 use may::coroutine::{self, JoinHandle};
 
-use super::{ONLY_SISAL, absent};
+use super::{NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
 use crate::sample::{Outcome, Sample};
 use crate::work::{Work, clocked};
 
@@ -45,6 +46,11 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Mutex(load) => Ok(drive(load.workers, move || clocked(load, |locks| waiting::mutex(load, locks)))),
         Work::Skynet(_) => absent("more nodes wait than the 32,000 coroutines it can hold"),
         Work::Nursery(load) => Ok(drive(load.workers, move || tasks::nursery(load.at_most(SPAWNED)))),
+        Work::Echo(load) => outside::echo(load),
+        Work::EchoUnderCpu(_) => absent(NO_JOBS),
+        Work::Http(load) => outside::http(load),
+        Work::HttpHyper(_) => absent(NO_HYPER),
+        Work::FileReads(_) => absent("to read a file holds a worker"),
     }
 }
 

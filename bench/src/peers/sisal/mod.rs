@@ -1,5 +1,6 @@
 //! sisal: fibers.
 
+mod outside;
 mod structure;
 mod tasks;
 mod waiting;
@@ -36,6 +37,8 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Mutex(load) => Ok(in_main_fiber(load.workers, || clocked(load, |locks| waiting::mutex(load, locks)))),
         Work::Skynet(load) => Ok(in_main_fiber(load.workers, || load.measure(structure::skynet))),
         Work::Nursery(load) => Ok(in_main_fiber(load.workers, || structure::nursery(load))),
+        Work::Echo(load) | Work::EchoUnderCpu(load) => outside::echo(load),
+        Work::Http(_) | Work::HttpHyper(_) | Work::FileReads(_) => absent("not yet"),
     }
 }
 

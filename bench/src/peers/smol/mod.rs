@@ -1,16 +1,18 @@
 //! smol: stackless tasks on its executor, run by threads as its own global one is.
 
+mod outside;
 mod structure;
 mod tasks;
 mod waiting;
 
+use std::sync::Arc;
 use std::thread;
 
 use smol::Executor;
 use smol::future::pending;
 
-use super::{ONLY_SISAL, absent};
-use crate::sample::{Outcome, Sample};
+use super::{NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
+use crate::sample::{Absent, Outcome, Sample};
 use crate::work::{Work, clocked_async};
 
 /// The executor of this process.
@@ -40,6 +42,13 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Mutex(load) => Ok(drive(load.workers, clocked_async(load, move |locks| waiting::mutex(load, locks)))),
         Work::Skynet(load) => Ok(drive(load.workers, load.measure_async(structure::skynet))),
         Work::Nursery(_) => absent("it has no group of tasks that end together"),
+        Work::Echo(load) => outside::echo(load),
+        Work::EchoUnderCpu(_) => absent(NO_JOBS),
+        Work::Http(_) | Work::HttpHyper(_) => absent(NO_HYPER),
+        Work::FileReads(load) => {
+            let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
+            Ok(drive(load.workers, clocked_async(load, move |repeats| outside::read(Arc::clone(&files), repeats))))
+        }
     }
 }
 

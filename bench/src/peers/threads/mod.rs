@@ -1,10 +1,11 @@
 //! OS threads: what there is without any runtime. A reference, not a peer.
 
+mod outside;
 mod tasks;
 mod waiting;
 
 use super::{ONLY_SISAL, absent};
-use crate::sample::Outcome;
+use crate::sample::{Absent, Outcome};
 use crate::work::{Work, clocked};
 
 /// Spawned in all, in place of a million: each takes some 10 us.
@@ -39,5 +40,10 @@ pub(super) fn run(work: Work) -> Outcome {
         }
         Work::Skynet(_) => absent("a thread to a waiting node is more than most systems allow"),
         Work::Nursery(load) => Ok(tasks::nursery(load.at_most(SPAWNED))),
+        Work::Echo(_) | Work::EchoUnderCpu(_) | Work::Http(_) | Work::HttpHyper(_) => absent(NOT_ON_WORKERS),
+        Work::FileReads(load) => {
+            let files = load.prepare().map_err(Absent::from_error)?;
+            Ok(clocked(load, |repeats| outside::read(load, &files, repeats)))
+        }
     }
 }

@@ -1,13 +1,18 @@
 //! tokio: stackless tasks.
 
+mod outside;
 mod structure;
 mod tasks;
 mod waiting;
 
+use std::sync::Arc;
+
 use tokio::runtime::{Builder, Runtime};
 
+pub(super) use outside::echo;
+
 use super::{ONLY_SISAL, absent};
-use crate::sample::{Outcome, Sample};
+use crate::sample::{Absent, Outcome, Sample};
 use crate::work::{Work, clocked_async};
 
 /// tokio's part in `work`.
@@ -35,6 +40,13 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Mutex(load) => Ok(drive(load.workers, clocked_async(load, move |locks| waiting::mutex(load, locks)))),
         Work::Skynet(load) => Ok(drive(load.workers, load.measure_async(structure::skynet))),
         Work::Nursery(load) => Ok(drive(load.workers, structure::nursery(load))),
+        Work::Echo(load) => echo(load.workers),
+        Work::EchoUnderCpu(_) => absent("it leaves such work to others: see tokio+rayon"),
+        Work::Http(load) | Work::HttpHyper(load) => outside::http(load.workers),
+        Work::FileReads(load) => {
+            let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
+            Ok(drive(load.workers, clocked_async(load, move |repeats| outside::read(Arc::clone(&files), repeats))))
+        }
     }
 }
 

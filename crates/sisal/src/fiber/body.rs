@@ -16,8 +16,28 @@ use std::ptr::NonNull;
 pub(crate) enum Outcome<T> {
     Returned(T),
     Panicked(Box<dyn Any + Send>),
-    /// It was never started.
+    /// It was never started, or ended by [`end_cancelled`].
     Cancelled(Cause),
+    /// It was given out, while the handle stays.
+    Taken,
+}
+
+/// What a fiber unwinds with that ends as cancelled.
+struct EndCancelled(Cause);
+
+/// Ends the running fiber as one that was cancelled. To be called where nothing but the fiber's own body is on the stack that could
+/// catch it.
+pub(crate) fn end_cancelled(cause: Cause) -> ! {
+    std::panic::resume_unwind(Box::new(EndCancelled(cause)))
+}
+
+/// What came of a closure that has unwound.
+#[cold]
+fn unwound<T>(payload: Box<dyn Any + Send>) -> (Outcome<T>, Ended) {
+    match payload.downcast::<EndCancelled>() {
+        Ok(end) => (Outcome::Cancelled(end.0), Ended::Cancelled),
+        Err(payload) => (Outcome::Panicked(payload), Ended::Panicked),
+    }
 }
 
 /// What kind of outcome there is, for counting.
@@ -79,7 +99,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         let closure = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) };
         let (outcome, ended) = match catch_unwind(AssertUnwindSafe(closure)) {
             Ok(value) => (Outcome::Returned(value), Ended::Returned),
-            Err(payload) => (Outcome::Panicked(payload), Ended::Panicked),
+            Err(payload) => unwound(payload),
         };
         // SAFETY: the closure is gone.
         unsafe { Self::write(header, outcome) };
@@ -177,6 +197,15 @@ impl FiberRef {
     pub(crate) unsafe fn take_outcome<T>(self) -> Outcome<T> {
         // SAFETY: the caller's promise.
         unsafe { (self.vtable.outcome)(self.as_ptr()).cast::<Outcome<T>>().read() }
+    }
+
+    /// Takes the outcome out and leaves word of that.
+    ///
+    /// # Safety
+    /// As for [`take_outcome`](Self::take_outcome), except that it may have been taken by this.
+    pub(crate) unsafe fn replace_outcome<T>(self) -> Outcome<T> {
+        // SAFETY: the caller's promise.
+        unsafe { (self.vtable.outcome)(self.as_ptr()).cast::<Outcome<T>>().replace(Outcome::Taken) }
     }
 
     /// Looks at the outcome.

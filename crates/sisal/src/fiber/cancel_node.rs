@@ -260,7 +260,10 @@ mod loom_models {
             let canceller = {
                 let root = root.clone();
                 loom::thread::spawn(move || {
-                    root.cancel(Cause::Request, &|Who::Thread(parker)| parker.poke());
+                    root.cancel(Cause::Request, &|who| match who {
+                        Who::Thread(parker) => parker.poke(),
+                        Who::Task(_) => unreachable!("no task follows"),
+                    });
                 })
             };
             let parker = std::sync::Arc::new(ThreadParker::new());

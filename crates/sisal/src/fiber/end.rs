@@ -17,7 +17,10 @@
 //!   A waiter claimed by this stays in its frame until unparked, so the chain may be walked after the swap.
 //! - *Enlist* (a joiner): lock; if DONE there is nothing to wait for; else link the record; unlock.
 //! - *Delist* (a joiner whose wait ended otherwise): lock; if DONE the list is gone; else unlink; unlock.
-//! - *Detach* (the only handle, when dropped): set DETACHED. If DONE was there, the handle frees the block. Else the finish
+//! - *Await* (a task that polls the handle): as enlist, with a record on the heap that belongs to whoever unparks it. There is at most
+//!   one that the handle itself has put here; when it is polled again, it is found, and its waker exchanged. (Shared handles have one
+//!   each, and take it off when they go.)
+//! - *Detach* (the only handle, when dropped): take off the record of a task, if there is one, and drop it. Set DETACHED. If DONE was there, the handle frees the block. Else the finish
 //!   will find DETACHED, and the worker frees it.
 //!
 //! Why no joiner sleeps for ever: enlist and finish both go through the lock bit. If enlist comes first, finish finds the
@@ -120,7 +123,13 @@ impl<P: Identity> EndWord<P> {
 
     /// Takes a joiner off, if it still stands here.
     pub(crate) fn delist(&self, waiter: &Waiter<P>) {
-        let Some(locked) = self.lock() else { return };
+        if let Some(locked) = self.lock() {
+            self.unlink(locked, waiter);
+        }
+    }
+
+    /// Takes a joiner off that stands here, and gives the lock bit back.
+    fn unlink(&self, locked: usize, waiter: &Waiter<P>) {
         let (previous, next) = (waiter.previous(), waiter.next());
         if let Some(next) = next {
             // SAFETY: records in the list are alive; we hold the lock.
@@ -137,9 +146,39 @@ impl<P: Identity> EndWord<P> {
         self.unlock(locked, first);
     }
 
-    /// The only handle goes.
+    /// What `look` finds in the list, none if nothing, or if the fiber is done.
+    pub(crate) fn find<R>(&self, mut look: impl FnMut(&P) -> Option<R>) -> Option<R> {
+        let locked = self.lock()?;
+        // SAFETY: the record is linked; we hold the lock.
+        let found = records(pointer::<P>(locked)).find_map(|record| look(unsafe { record.who() }));
+        self.unlock(locked, pointer(locked));
+        found
+    }
+
+    /// Takes a joiner off whose record is not in a frame, if it still stands here; then it is the caller's.
+    #[cold]
+    pub(crate) fn take(&self, wanted: impl Fn(&P) -> bool) -> Option<P> {
+        let locked = self.lock()?;
+        // SAFETY: the record is linked; we hold the lock.
+        let found = records(pointer::<P>(locked)).find(|record| wanted(unsafe { record.who() }));
+        let Some(record) = found else {
+            self.unlock(locked, pointer(locked));
+            return None;
+        };
+        // SAFETY: as above.
+        let who = unsafe { record.who() }.clone();
+        self.unlink(locked, record);
+        Some(who)
+    }
+
+    /// The only handle goes, and takes along the record of a task, if it has put one here: that is handed to `forget`.
     #[inline]
-    pub(crate) fn detach(&self) -> Freeing {
+    pub(crate) fn detach(&self, forget: impl FnOnce(P)) -> Freeing {
+        if self.word.load(Ordering::Relaxed) & !FLAGS != 0
+            && let Some(task) = self.take(|_| true)
+        {
+            forget(task);
+        }
         // ORDERING: Acquire pairs with the Release in `finish`: what the fiber wrote comes before its freeing. Release pairs
         // with the Acquire in `finish`: what the handle did comes before the worker frees.
         let before = self.word.fetch_or(DETACHED, Ordering::AcqRel);
@@ -176,6 +215,15 @@ impl<P: Identity> EndWord<P> {
 
 fn pointer<P>(word: usize) -> Option<NonNull<Waiter<P>>> {
     NonNull::new(ptr::with_exposed_provenance_mut(word & !FLAGS))
+}
+
+/// The records of a list, whose lock is held.
+fn records<'a, P: Identity + 'a>(first: Option<NonNull<Waiter<P>>>) -> impl Iterator<Item = &'a Waiter<P>> {
+    // SAFETY: records in the list are alive, and the caller holds the lock.
+    std::iter::successors(first.map(|first| unsafe { first.as_ref() }), |record| {
+        // SAFETY: as above.
+        record.next().map(|next| unsafe { next.as_ref() })
+    })
 }
 
 /// Claims the waiters of a list that can be, and chains them, oldest first, by their `next` links.
@@ -226,11 +274,11 @@ mod tests {
     #[test]
     fn the_later_of_end_and_detach_frees() {
         let end = EndWord::<u32>::new();
-        assert_eq!(end.detach(), Freeing::Theirs);
+        assert_eq!(end.detach(|_| ()), Freeing::Theirs);
         assert_eq!(finish(&end), (vec![], Freeing::Mine));
         let end = EndWord::<u32>::new();
         assert_eq!(finish(&end), (vec![], Freeing::Theirs));
-        assert_eq!(end.detach(), Freeing::Mine);
+        assert_eq!(end.detach(|_| ()), Freeing::Mine);
     }
 }
 
@@ -309,7 +357,7 @@ mod loom_models {
             let end = Arc::new(EndWord::<()>::new());
             let handle = {
                 let end = end.clone();
-                loom::thread::spawn(move || end.detach() == Freeing::Mine)
+                loom::thread::spawn(move || end.detach(|_| ()) == Freeing::Mine)
             };
             let worker = end.finish(|_| ()) == Freeing::Mine;
             let handle = handle.join().unwrap();

@@ -10,6 +10,7 @@ pub(crate) mod claim_cell;
 pub(crate) mod end;
 pub(crate) mod poke_word;
 pub(crate) mod state;
+pub(crate) mod task_record;
 pub(crate) mod wait_list;
 pub(crate) mod waiter;
 #[cfg_attr(loom, path = "who_model.rs")]

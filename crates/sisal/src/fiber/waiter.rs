@@ -196,6 +196,11 @@ impl<P: Identity> Waiter<P> {
         }
     }
 
+    /// Makes a place that is linked nowhere ready for another time.
+    pub(crate) fn renew(&self) {
+        self.handed.store(0, Ordering::Relaxed);
+    }
+
     /// Names the place of the value to be handed over.
     #[inline]
     pub(crate) fn set_slot(&self, slot: *mut ()) {
@@ -243,6 +248,15 @@ impl<P: Identity> Waiter<P> {
     pub(crate) unsafe fn claimant(&self) -> ClaimToken<P> {
         // SAFETY: the caller's promise.
         unsafe { self.wait() }.claimant()
+    }
+
+    /// Who waits.
+    ///
+    /// # Safety
+    /// As for [`claim_in_place`](Self::claim_in_place).
+    pub(crate) unsafe fn who(&self) -> &P {
+        // SAFETY: the caller's promise.
+        unsafe { self.wait() }.who()
     }
 
     pub(crate) fn next(&self) -> Option<NonNull<Waiter<P>>> {

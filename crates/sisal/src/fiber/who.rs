@@ -3,14 +3,16 @@
 use super::header::FiberRef;
 use super::waiter::Identity;
 use crate::prim::parker::ThreadParker;
+use crate::prim::task_parker::TaskParker;
 use crate::prim::thread_number;
 use std::sync::Arc;
 
-/// A fiber, or a thread outside of fibers.
+/// A fiber, a thread outside of fibers, or a task of any executor.
 #[derive(Clone, Debug)]
 pub(crate) enum Who {
     Fiber(FiberRef),
     Thread(Arc<ThreadParker>),
+    Task(Arc<TaskParker>),
 }
 
 impl Identity for Who {
@@ -18,7 +20,7 @@ impl Identity for Who {
     fn is_of_this_thread(&self) -> bool {
         match self {
             Who::Fiber(fiber) => fiber.thread() == thread_number::current(),
-            Who::Thread(_) => false,
+            Who::Thread(_) | Who::Task(_) => false,
         }
     }
 }

@@ -1,1 +1,59 @@
-//! Files, as in `std::fs`, for fibers and threads.
+//! Files and directories, as in [`std::fs`], for fibers: no call here blocks a worker.
+//!
+//! ```
+//! use sisal::fs;
+//!
+//! sisal::run(|| {
+//!     let path = std::env::temp_dir().join(format!("sisal-fs-{}", std::process::id()));
+//!     fs::write(&path, "hello")?;
+//!     assert_eq!(fs::read_to_string(&path)?, "hello");
+//!     fs::remove_file(&path)
+//! })?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Names and meanings are those of `std`, so that changing the import is enough. Outside of fibers the calls are `std`'s, and block the
+//! thread.
+//!
+//! # How
+//! The kernel has no way to wait for a disk as one waits for a socket. So a call runs on a thread, as with [`blocking`](crate::blocking()),
+//! and the fiber parks until it is done. But reading what is in the page cache takes no disk, and then no thread either: reads ask
+//! the kernel first for what it has at hand (`preadv2` with `RWF_NOWAIT`).
+//!
+//! # What ends a call
+//! Like `blocking`, nothing but itself: neither a timeout nor a nursery cancels an operation on a file. A disk answers sooner or later;
+//! for a FIFO or a terminal, where nobody may ever write, use [`sisal::io`](crate::io).
+//!
+//! # What is where
+//! [`File`], [`OpenOptions`]; [`read_dir`], [`DirBuilder`]; and the functions for whole files, and for names.
+
+mod dir;
+mod file;
+mod nowait;
+mod open;
+mod paths;
+mod position;
+mod stream;
+mod whole;
+
+pub use self::dir::{DirBuilder, DirEntry, ReadDir, create_dir, create_dir_all, read_dir, remove_dir, remove_dir_all};
+pub use self::file::File;
+pub use self::open::OpenOptions;
+#[allow(deprecated, reason = "std has it")]
+pub use self::paths::soft_link;
+pub use self::paths::{
+    canonicalize, exists, hard_link, metadata, read_link, remove_file, rename, set_permissions, symlink,
+    symlink_metadata,
+};
+pub use self::whole::{copy, read, read_to_string, write};
+pub use std::fs::{FileTimes, FileType, Metadata, Permissions, TryLockError};
+
+use crate::blocking::blocking_for;
+use crate::prim::reason::Reason;
+use std::panic::Location;
+
+/// Runs `f` where it may wait for a disk.
+#[track_caller]
+fn on_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    blocking_for(Reason::File, Location::caller(), f)
+}

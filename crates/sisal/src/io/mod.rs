@@ -4,7 +4,7 @@
 //! - [`epoll`]: how a worker hears of events; [`reactor`]: how tasks that run on no worker do.
 
 mod epoll;
-mod error;
+pub(crate) mod error;
 mod reactor;
 mod slot;
 pub(crate) mod source;

@@ -19,7 +19,8 @@ use std::fmt;
 pub enum JoinError {
     /// The fiber panicked.
     Panicked(Panic),
-    /// The fiber was cancelled before it started: by request, or because the runtime was stopping.
+    /// The fiber was cancelled before it started, or, if it runs a [future](crate::spawn_future), before that was ready: by request, or
+    /// because the runtime was stopping.
     Cancelled(Cancelled),
     /// The *wait* was cancelled; the fiber itself goes on, without its handle. Use [`JoinHandle::wait`](crate::JoinHandle::wait) to
     /// keep the handle.
@@ -30,7 +31,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JoinError::Panicked(panic) => panic.fmt(f),
-            JoinError::Cancelled(cancelled) => write!(f, "the fiber was not started: {cancelled}"),
+            JoinError::Cancelled(cancelled) => write!(f, "the fiber gave no result: {cancelled}"),
             JoinError::Interrupted(cancelled) => write!(f, "the wait for the fiber was {cancelled}"),
         }
     }

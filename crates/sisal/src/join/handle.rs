@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "a handle owns its fiber's control block")]
 
 use super::error::{JoinError, Panic};
+use super::future;
 use crate::fiber::body::Outcome;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
@@ -81,14 +82,18 @@ impl<T> JoinHandle<T> {
         let fiber = ManuallyDrop::new(self).fiber;
         // SAFETY: the fiber is done, and this was its only handle, so the outcome is there, and nobody else touches it.
         let outcome = unsafe { fiber.take_outcome::<T>() };
-        let result = match outcome {
-            Outcome::Returned(value) => Ok(value),
-            Outcome::Panicked(payload) => Err(JoinError::Panicked(Panic::new(Fiber::of(&fiber), payload))),
-            Outcome::Cancelled(cause) => Err(JoinError::Cancelled(Cancelled::by(cause))),
-        };
+        let result = result_of(fiber, outcome);
         // SAFETY: as above, and the outcome is out.
         unsafe { fiber.free() };
-        result
+        result.unwrap_or_else(|| refuse_twice())
+    }
+
+    /// As [`take_outcome`](Self::take_outcome), but the handle stays, and has nothing more to give.
+    pub(super) fn give_outcome(&mut self) -> Result<T, JoinError> {
+        debug_assert!(self.fiber.end.is_done(), "INVARIANT: the outcome is there when the fiber is done");
+        // SAFETY: the fiber is done, and this is its only handle, so nobody else touches the outcome.
+        let outcome = unsafe { self.fiber.replace_outcome::<T>() };
+        result_of(self.fiber, outcome).unwrap_or_else(|| refuse_twice())
     }
 
     /// Waits for the fiber's end, without taking the result.
@@ -176,9 +181,25 @@ impl<T> JoinHandle<T> {
     }
 }
 
+/// What a join returns; none if the outcome was given out before.
+#[inline]
+fn result_of<T>(fiber: FiberRef, outcome: Outcome<T>) -> Option<Result<T, JoinError>> {
+    match outcome {
+        Outcome::Returned(value) => Some(Ok(value)),
+        Outcome::Panicked(payload) => Some(Err(JoinError::Panicked(Panic::new(Fiber::of(&fiber), payload)))),
+        Outcome::Cancelled(cause) => Some(Err(JoinError::Cancelled(Cancelled::by(cause)))),
+        Outcome::Taken => None,
+    }
+}
+
+#[cold]
+pub(super) fn refuse_twice() -> ! {
+    panic!("sisal: this handle was awaited as a future and has given its result already")
+}
+
 impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
-        if self.fiber.end.detach() == Freeing::Mine {
+        if self.fiber.end.detach(future::forget) == Freeing::Mine {
             // SAFETY: the fiber is done and nobody took its outcome; with its only handle gone nobody can reach the block.
             unsafe {
                 self.fiber.drop_outcome();

@@ -2,9 +2,11 @@
 //!
 //! - [`handle`]: the handle of one fiber; [`shared`]: one for any number of waiters.
 //! - [`several`]: all of several fibers, the first of them, the first that succeeds.
+//! - [`future`]: waiting as a task, in any executor.
 //! - [`error`]: how a fiber can end without a result.
 
 pub(crate) mod error;
+mod future;
 pub(crate) mod handle;
 pub(crate) mod several;
 pub(crate) mod shared;

@@ -2,14 +2,18 @@
 #![allow(unsafe_code, reason = "the outcome is read in its fiber's control block")]
 
 use super::error::{JoinError, Panic};
-use super::handle::JoinHandle;
+use super::future;
+use super::handle::{JoinHandle, refuse_twice};
 use crate::fiber::body::Outcome;
 use crate::fiber::info::Fiber;
 use crate::prim::cancel::Cancelled;
 use crate::prim::id::FiberId;
+use crate::prim::task_parker::TaskParker;
 use std::fmt;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// A handle that can be cloned and joined any number of times, by fibers and threads, before and after the end.
 ///
@@ -24,6 +28,8 @@ use std::sync::Arc;
 /// ```
 pub struct SharedHandle<T> {
     handle: Arc<JoinHandle<T>>,
+    /// Whom to wake, if this handle is awaited.
+    task: Option<Arc<TaskParker>>,
     /// The value is read by all that have a clone, on whatever thread.
     value: PhantomData<Arc<T>>,
 }
@@ -31,7 +37,7 @@ pub struct SharedHandle<T> {
 impl<T: Clone> JoinHandle<T> {
     /// Turns the handle into one that can be joined any number of times.
     pub fn shared(self) -> SharedHandle<T> {
-        SharedHandle { handle: Arc::new(self), value: PhantomData }
+        SharedHandle { handle: Arc::new(self), task: None, value: PhantomData }
     }
 }
 
@@ -43,6 +49,10 @@ impl<T: Clone> SharedHandle<T> {
     #[track_caller]
     pub fn join(&self) -> Result<T, JoinError> {
         self.handle.wait().map_err(JoinError::Interrupted)?;
+        self.copy_outcome()
+    }
+
+    fn copy_outcome(&self) -> Result<T, JoinError> {
         let fiber = self.handle.fiber();
         // SAFETY: the fiber is done, and its outcome stays in its block as long as the handle does, which is not joined. It is
         // only read; that threads may do so at once is asked for by the bounds on sending and sharing this type.
@@ -50,6 +60,7 @@ impl<T: Clone> SharedHandle<T> {
             Outcome::Returned(value) => Ok(value.clone()),
             Outcome::Panicked(payload) => Err(JoinError::Panicked(Panic::copy(Fiber::of(&fiber), &**payload))),
             Outcome::Cancelled(cause) => Err(JoinError::Cancelled(Cancelled::by(*cause))),
+            Outcome::Taken => refuse_twice(),
         }
     }
 
@@ -69,9 +80,39 @@ impl<T: Clone> SharedHandle<T> {
     }
 }
 
+/// A shared handle can be awaited, in any executor and any number of times.
+///
+/// ```
+/// sisal::run(|| {
+///     let mut answer = sisal::spawn(|| 42).shared();
+///     assert_eq!(sisal::block_on(&mut answer).unwrap(), 42);
+///     assert_eq!(sisal::block_on(answer).unwrap(), 42);
+/// });
+/// ```
+impl<T: Clone> Future for SharedHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        let shared = self.get_mut();
+        let end = &shared.handle.fiber().end;
+        if !end.is_done() && future::must_wait(end, &mut shared.task, context.waker()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(shared.copy_outcome())
+    }
+}
+
+impl<T> Drop for SharedHandle<T> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            future::take_off(&self.handle.fiber().end, &task);
+        }
+    }
+}
+
 impl<T> Clone for SharedHandle<T> {
     fn clone(&self) -> SharedHandle<T> {
-        SharedHandle { handle: Arc::clone(&self.handle), value: PhantomData }
+        SharedHandle { handle: Arc::clone(&self.handle), task: None, value: PhantomData }
     }
 }
 

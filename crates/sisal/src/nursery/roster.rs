@@ -232,7 +232,7 @@ mod loom_models {
             return Fate::Dropped;
         }
         let (me, nursery) = (park::me(), frame.with_node(|node| NonNull::from(node)));
-        let Who::Thread(parker) = me.clone();
+        let Who::Thread(parker) = me.clone() else { unreachable!("the models are threads") };
         let scope = Scope::new(me, None, [Some(nursery), None]);
         // SAFETY: left below.
         let mut cause = frame.with_node(|_| unsafe { scope.follow(&poke) });

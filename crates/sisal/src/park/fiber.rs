@@ -36,6 +36,7 @@ pub(crate) fn me() -> Who {
 pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
     match wait.who() {
         Who::Thread(parker) => thread::park(wait, parker, waiting),
+        Who::Task(_) => unreachable!("INVARIANT: a task does not park, it is polled"),
         Who::Fiber(_) => worker::with_fiber(|running| match running {
             Some((worker, me)) => park_fiber(worker, me, wait, waiting),
             None => unreachable!("INVARIANT: a wait made in a fiber is waited for in that fiber"),
@@ -48,7 +49,7 @@ pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
 pub(crate) fn park_for_descriptor(wait: &Wait<Who>, waiting: &Waiting, fd: BorrowedFd<'_>, writable: bool) -> Woken {
     match wait.who() {
         Who::Thread(parker) => thread::park_for_descriptor(wait, parker, waiting, fd, writable),
-        Who::Fiber(_) => park(wait, waiting),
+        Who::Fiber(_) | Who::Task(_) => park(wait, waiting),
     }
 }
 

@@ -13,18 +13,24 @@ pub(crate) fn me() -> Who {
 }
 
 pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
-    let Who::Thread(parker) = wait.who();
-    thread::park(wait, parker, waiting)
+    match wait.who() {
+        Who::Thread(parker) => thread::park(wait, parker, waiting),
+        Who::Task(_) => unreachable!("INVARIANT: a task does not park, it is polled"),
+    }
 }
 
 pub(crate) fn unpark(token: ClaimToken<Who>) {
-    let Who::Thread(parker) = token.0;
-    parker.unpark();
+    match token.0 {
+        Who::Thread(parker) => parker.unpark(),
+        Who::Task(parker) => parker.unpark(),
+    }
 }
 
 pub(crate) fn poke(who: &Who) {
-    let Who::Thread(parker) = who;
-    parker.poke();
+    match who {
+        Who::Thread(parker) => parker.poke(),
+        Who::Task(_) => unreachable!("INVARIANT: a task enters no scope"),
+    }
 }
 
 pub(crate) fn pay_fuel(_place: Place) {}

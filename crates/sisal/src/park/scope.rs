@@ -94,7 +94,7 @@ pub(crate) fn check() -> Result<(), Cancelled> {
 fn current(who: &Who) -> Option<NonNull<Scope>> {
     match who {
         Who::Fiber(fiber) => fiber.scope.get(),
-        Who::Thread(_) => thread::scope(),
+        Who::Thread(_) | Who::Task(_) => thread::scope(),
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod id;
 pub(crate) mod lock;
 pub(crate) mod parker;
 pub(crate) mod reason;
+pub(crate) mod task_parker;
 #[cfg_attr(loom, path = "thread_number_model.rs")]
 pub(crate) mod thread_number;
 pub(crate) mod thread_parker;

@@ -169,7 +169,7 @@ impl Worker {
         }
         let shown = &self.remote().shown;
         shown.counts.note(ended, detached);
-        let freeing = fiber.end.finish(|token| self.unpark(token));
+        let freeing = fiber.end.finish(|token| self.unpark_joiner(token));
         if freeing == Freeing::Mine {
             if !detached {
                 // The handle was dropped meanwhile.

@@ -1,7 +1,7 @@
 //! The monitor: a thread that watches the workers while there is something to watch, and otherwise sleeps.
 //!
 //! While fresh work waits and a worker has not begun a new turn for [`STUCK_AFTER`], it adds workers, half as many as there
-//! are at a time, up to `max_workers`. When no fresh work has waited for [`RETIRE_AFTER`], added workers retire: they take
+//! are at a time, up to `max_workers`. (A fiber that says that it blocks its worker makes it stuck at once.) When no fresh work has waited for [`RETIRE_AFTER`], added workers retire: they take
 //! nothing fresh, and go when nothing is homed on them; if they are needed again first, they stay. A fiber that has held its
 //! worker for [`SLICE`] is asked to yield at its next call into the runtime; one that holds it for [`BLOCKING_AFTER`] is
 //! named, once for each place it was spawned at, if the runtime is verbose. And it gives back the memory of stacks that are
@@ -102,6 +102,8 @@ struct Seen {
     heartbeat: u32,
     since: Moment,
     named: bool,
+    /// Whether the worker was taken for stuck because it said so.
+    believed: bool,
 }
 
 /// See the [module](self).
@@ -120,7 +122,7 @@ pub(super) struct Monitor {
 impl Monitor {
     pub(super) fn new(shared: Arc<Shared>) -> Monitor {
         let now = Moment::now();
-        let seen = vec![Seen { heartbeat: 0, since: now, named: false }; shared.remotes.len()];
+        let seen = vec![Seen { heartbeat: 0, since: now, named: false, believed: false }; shared.remotes.len()];
         Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, last_trim: now }
     }
 
@@ -145,11 +147,13 @@ impl Monitor {
         let mut stuck = false;
         for worker in 0..self.seen.len() {
             let held = self.held_for(worker);
-            stuck |= held >= STUCK_AFTER;
+            let declared = self.shared.remotes[worker].shown.is_declared_blocked();
+            let believed = declared && !std::mem::replace(&mut self.seen[worker].believed, declared);
+            stuck |= held >= STUCK_AFTER || believed;
             if held >= SLICE {
                 self.shared.remotes[worker].told.must_yield.store(1, Ordering::Relaxed);
             }
-            if held >= BLOCKING_AFTER && !std::mem::replace(&mut self.seen[worker].named, true) {
+            if held >= BLOCKING_AFTER && !declared && !std::mem::replace(&mut self.seen[worker].named, true) {
                 self.name_blocker(worker, held);
             }
         }
@@ -169,7 +173,7 @@ impl Monitor {
         let heartbeat = remote.shown.heartbeat.load(Ordering::Relaxed);
         let seen = &mut self.seen[worker];
         if heartbeat != seen.heartbeat || remote.life() == Life::Absent || self.shared.idle.is_sleeping(worker) {
-            *seen = Seen { heartbeat, since: self.now, named: false };
+            *seen = Seen { heartbeat, since: self.now, named: false, believed: false };
         }
         self.now.since(seen.since)
     }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "fibers are put into intrusive queues")]
 
 use super::idle::Found;
-use super::remote::Life;
+use super::remote::{Life, NO_TURN};
 use super::shared::{Phase, Shared};
 use super::worker::Worker;
 use crate::fiber::current;
@@ -97,6 +97,36 @@ impl Worker {
             unsafe { self.shared.injector.push([fiber.as_ptr()]) };
         }
         std::thread::sleep(SHORTAGE_PAUSE);
+    }
+}
+
+/// A fiber that blocks its worker on purpose.
+impl Worker {
+    /// The running fiber is about to block this worker: what is fresh here goes to where others take it at once, and the monitor need
+    /// not see for itself that the worker is stuck. It is so until the turn that is returned ends or is [retracted](Self::retract_blocked).
+    pub(crate) fn declare_blocked(&self) -> u32 {
+        let turn = self.tick.get();
+        let remote = self.remote();
+        remote.shown.blocked_turn.store(turn, Ordering::Relaxed);
+        if remote.has_fresh() {
+            let mut placed = Vec::new();
+            let first = remote.lane.take_share(1, usize::MAX, |fiber| placed.push(fiber));
+            let own = std::iter::from_fn(|| remote.ring.pop_oldest());
+            // SAFETY: out of their queues just now, and never started.
+            unsafe { self.shared.injector.push(first.into_iter().chain(placed).chain(own)) };
+        }
+        // ORDERING: sched/README, waking for fresh work.
+        full_fence();
+        self.shared.announce_fresh_left();
+        turn
+    }
+
+    /// The fiber has not blocked for longer than it ran.
+    pub(crate) fn retract_blocked(&self, turn: u32) {
+        let blocked_turn = &self.remote().shown.blocked_turn;
+        if blocked_turn.load(Ordering::Relaxed) == turn {
+            blocked_turn.store(NO_TURN, Ordering::Relaxed);
+        }
     }
 }
 

@@ -47,6 +47,7 @@ impl Pokes {
 pub(crate) fn poke(who: &Who) {
     match who {
         Who::Thread(parker) => parker.poke(),
+        Who::Task(_) => unreachable!("INVARIANT: a task enters no scope"),
         Who::Fiber(fiber) => poke_fiber(*fiber),
     }
 }

@@ -30,6 +30,9 @@ pub(crate) enum Life {
     Retiring = 3,
 }
 
+/// Stands for none. It is one, every 2^32 turns, and then the monitor is a little early.
+pub(super) const NO_TURN: u32 = u32::MAX;
+
 /// See the [module](self). Fields that different threads write stand on different cache lines.
 pub(crate) struct Remote {
     /// What only this worker can run, from everybody.
@@ -62,6 +65,8 @@ pub(crate) struct Told {
 pub(crate) struct Shown {
     /// Changes with every fiber that gets its turn.
     pub(crate) heartbeat: AtomicU32,
+    /// The turn in which the running fiber has said that it will block the worker.
+    pub(crate) blocked_turn: AtomicU32,
     /// How many started, unfinished fibers that have waited here there are.
     pub(crate) homed: AtomicUsize,
     pub(crate) counts: Counts,
@@ -96,6 +101,7 @@ impl Remote {
             }),
             shown: CachePadded::new(Shown {
                 heartbeat: AtomicU32::new(0),
+                blocked_turn: AtomicU32::new(NO_TURN),
                 homed: AtomicUsize::new(0),
                 counts: Counts::new(),
                 running: Running {
@@ -135,6 +141,13 @@ impl Remote {
     #[inline]
     pub(crate) fn has_fresh(&self) -> bool {
         !self.ring.is_empty() || !self.lane.is_empty()
+    }
+}
+
+impl Shown {
+    /// Whether the fiber that runs there has said that it blocks the worker.
+    pub(super) fn is_declared_blocked(&self) -> bool {
+        self.blocked_turn.load(Ordering::Relaxed) == self.heartbeat.load(Ordering::Relaxed)
     }
 }
 

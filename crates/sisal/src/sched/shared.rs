@@ -12,7 +12,9 @@ use crate::prim::id::FiberId;
 use crate::queue::injector::Injector;
 use crossbeam_utils::CachePadded;
 use sisal_context::stack::{Depot, SizeClass};
-use std::sync::Mutex;
+use std::any::Any;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ pub(crate) struct Config {
     pub(crate) class: SizeClass,
     pub(crate) max_fibers: Option<usize>,
     pub(crate) max_stacks: Option<usize>,
+    pub(crate) max_blocking_threads: usize,
     pub(crate) name: String,
     pub(crate) verbose: bool,
     pub(crate) stats: bool,
@@ -66,6 +69,9 @@ pub(crate) struct Shared {
     /// 1 while the main fiber of `run` has not ended: it is not counted like the others.
     pub(crate) main: AtomicU32,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The threads for calls that block, from the first such call on. The pool comes above the scheduler, which only keeps a place for
+    /// it: see `blocking`. (Handles of a runtime are unwind safe, and so is what it holds.)
+    pub(crate) blocking: OnceLock<Box<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>>,
     /// A futex: whoever waits for the end sleeps on it.
     pub(crate) phase: AtomicU32,
     next_id: AtomicU64,
@@ -91,6 +97,7 @@ impl Shared {
             roll_call: RollCall::new(),
             main: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
+            blocking: OnceLock::new(),
             phase: AtomicU32::new(Phase::Running as u32),
             // #0 is the main fiber of `run`.
             next_id: AtomicU64::new(1),

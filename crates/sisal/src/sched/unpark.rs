@@ -3,6 +3,7 @@
 
 use super::shared::Shared;
 use super::worker::{self, Worker};
+use crate::fiber::current;
 use crate::fiber::header::FiberRef;
 use crate::fiber::waiter::ClaimToken;
 use crate::fiber::who::Who;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 pub(crate) fn unpark(token: ClaimToken<Who>) {
     match token.0 {
         Who::Thread(parker) => parker.unpark(),
+        Who::Task(parker) => parker.unpark(),
         Who::Fiber(fiber) => worker::with_current(|worker| match worker {
             Some(worker) if worker.runs(fiber) => worker.unpark_fiber(fiber),
             _ => unpark_from_outside(fiber),
@@ -43,6 +45,20 @@ impl Worker {
         match token.0 {
             Who::Fiber(fiber) if self.runs(fiber) => self.unpark_fiber(fiber),
             who => unpark(ClaimToken(who)),
+        }
+    }
+
+    /// As [`unpark`](Self::unpark), for one who waits for the end of the running fiber. A waker is foreign code and may call anything, but
+    /// the fiber is done: nothing may be done in its name, and its block may be gone.
+    #[inline]
+    pub(super) fn unpark_joiner(&self, token: ClaimToken<Who>) {
+        match token.0 {
+            Who::Task(parker) => {
+                let done = current::with(|current| current.fiber.take());
+                parker.unpark();
+                current::with(|current| current.fiber.set(done));
+            }
+            who => self.unpark(ClaimToken(who)),
         }
     }
 

@@ -20,7 +20,8 @@ mod setting;
 pub use error::BuildError;
 
 use setting::{
-    Environment, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
+    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS,
+    VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(crate) const BIGGEST_STACK: usize = 1 << 30;
 pub(crate) const DEFAULT_STACK: usize = 192 << 10;
 /// The smallest limit on fibers: one that spawns, and the one it spawns.
 pub(crate) const FEWEST_FIBERS: usize = 2;
+/// More calls than that at once seldom go faster; the others wait in line.
+pub(crate) const DEFAULT_BLOCKING_THREADS: usize = 512;
 /// What thread names start with.
 pub(crate) const DEFAULT_NAME: &str = "sisal";
 /// How long the end of a run waits for fibers that don't end.
@@ -55,6 +58,8 @@ pub(crate) struct Settings {
     pub(crate) max_fibers: Option<usize>,
     /// Stacks at most. INVARIANT: more than `max_workers`.
     pub(crate) max_stacks: Option<usize>,
+    /// Threads for calls that block, at most. INVARIANT: at least 1.
+    pub(crate) max_blocking_threads: usize,
     /// What thread names start with. INVARIANT: neither empty nor with a NUL inside.
     pub(crate) name: String,
     /// Whether the runtime says on standard error what it does.
@@ -73,6 +78,7 @@ pub(crate) struct Overrides {
     pub(crate) stack_size: Option<usize>,
     pub(crate) max_fibers: Option<usize>,
     pub(crate) max_stacks: Option<usize>,
+    pub(crate) max_blocking_threads: Option<usize>,
     pub(crate) name: Option<String>,
     pub(crate) verbose: Option<bool>,
     pub(crate) stats: Option<bool>,
@@ -102,6 +108,7 @@ fn resolve_with(
         stack_size: resolve_stack_size(overrides, env)?,
         max_fibers: resolve_max_fibers(overrides, env)?,
         max_stacks: crew.max_stacks,
+        max_blocking_threads: resolve_max_blocking_threads(overrides, env)?,
         name: resolve_name(overrides, env)?,
         verbose: verbose.is_some_and(|found| found.value),
         stats: stats.is_some_and(|found| found.value),
@@ -163,6 +170,13 @@ fn resolve_max_fibers(overrides: &Overrides, env: Environment<'_>) -> Result<Opt
     }
 }
 
+fn resolve_max_blocking_threads(overrides: &Overrides, env: Environment<'_>) -> Result<usize, BuildError> {
+    match MAX_BLOCKING_THREADS.find(overrides.max_blocking_threads, env)? {
+        Some(found) => found.if_allowed(|&threads| threads >= 1),
+        None => Ok(DEFAULT_BLOCKING_THREADS),
+    }
+}
+
 fn resolve_name(overrides: &Overrides, env: Environment<'_>) -> Result<String, BuildError> {
     match NAME.find(overrides.name.clone(), env)? {
         Some(found) => found.if_allowed(|name| !name.is_empty() && !name.contains('\0')),
@@ -203,6 +217,7 @@ mod tests {
             stack_size: 192 * 1024,
             max_fibers: None,
             max_stacks: None,
+            max_blocking_threads: 512,
             name: "sisal".to_owned(),
             verbose: false,
             stats: false,
@@ -220,6 +235,7 @@ mod tests {
             ("SISAL_STACK_SIZE", "1M"),
             ("SISAL_MAX_FIBERS", "100"),
             ("SISAL_MAX_STACKS", "64"),
+            ("SISAL_MAX_BLOCKING_THREADS", "17"),
             ("SISAL_NAME", "herd"),
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "1"),
@@ -231,6 +247,7 @@ mod tests {
             stack_size: 1 << 20,
             max_fibers: Some(100),
             max_stacks: Some(64),
+            max_blocking_threads: 17,
             name: "herd".to_owned(),
             verbose: true,
             stats: true,
@@ -247,6 +264,7 @@ mod tests {
             stack_size: Some(64 << 10),
             max_fibers: Some(9),
             max_stacks: Some(10),
+            max_blocking_threads: Some(11),
             name: Some("mine".to_owned()),
             verbose: Some(false),
             stats: Some(false),
@@ -258,6 +276,7 @@ mod tests {
             ("SISAL_STACK_SIZE", "1M"),
             ("SISAL_MAX_FIBERS", "0"),
             ("SISAL_MAX_STACKS", "1"),
+            ("SISAL_MAX_BLOCKING_THREADS", "0"),
             ("SISAL_NAME", "theirs"),
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "maybe"),
@@ -269,6 +288,7 @@ mod tests {
             stack_size: 64 << 10,
             max_fibers: Some(9),
             max_stacks: Some(10),
+            max_blocking_threads: 11,
             name: "mine".to_owned(),
             verbose: false,
             stats: false,
@@ -299,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_builder_is_told_what_it_may_be_told() {
-        let cases: [(Overrides, &str); 10] = [
+        let cases: [(Overrides, &str); 11] = [
             (
                 Overrides { workers: Some(0), ..nothing() },
                 "workers(0): expected a whole number from 1 to 1024; leave it out to use every CPU this process may use",
@@ -329,6 +349,10 @@ mod tests {
                 Overrides { workers: Some(2), max_stacks: Some(2), ..nothing() },
                 "max_stacks(2): expected a whole number, 3 (`max_workers` and one more) or more; each worker needs a stack",
             ),
+            (
+                Overrides { max_blocking_threads: Some(0), ..nothing() },
+                "max_blocking_threads(0): expected a whole number, 1 or more; calls that block need a thread",
+            ),
             (Overrides { name: Some(String::new()), ..nothing() }, "name(\"\"): expected text that isn't empty"),
             (
                 Overrides { name: Some("a\0b".to_owned()), ..nothing() },
@@ -354,6 +378,7 @@ mod tests {
             (("SISAL_MAX_FIBERS", "1"), "SISAL_MAX_FIBERS=1: expected a whole number, 2 or more"),
             (("SISAL_MAX_STACKS", "none"), "SISAL_MAX_STACKS=none: expected a whole number, 2 or more"),
             (("SISAL_MAX_STACKS", "1"), "SISAL_MAX_STACKS=1: expected a whole number, 2 ("),
+            (("SISAL_MAX_BLOCKING_THREADS", "0"), "SISAL_MAX_BLOCKING_THREADS=0: expected a whole number, 1 or more"),
             (("SISAL_NAME", ""), "SISAL_NAME=\"\" (set, but empty): expected text that isn't empty"),
             (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),

@@ -125,6 +125,14 @@ pub(super) static MAX_STACKS: Setting<usize> = Setting {
              waits; leave it out for no limit",
 };
 
+pub(super) static MAX_BLOCKING_THREADS: Setting<usize> = Setting {
+    name: "max_blocking_threads",
+    variable: "SISAL_MAX_BLOCKING_THREADS",
+    parse: env::whole_number,
+    expected: "a whole number, 1 or more",
+    advice: "calls that block need a thread to run on; leave it out for 512",
+};
+
 pub(super) static NAME: Setting<String> = Setting {
     name: "name",
     variable: "SISAL_NAME",

@@ -1,0 +1,73 @@
+//! One call that blocks, as the threads of the pool see it. It lies in the frame of whoever waits for it.
+#![allow(unsafe_code, reason = "a job is reached by pointer while its owner waits")]
+
+use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::who::Who;
+use crate::park;
+use crate::queue::chain::{ChainLink, Chained};
+use std::mem;
+use std::ptr::NonNull;
+
+/// See the [module](self).
+pub(super) struct Job {
+    call: NonNull<dyn FnMut() + Send>,
+    wait: NonNull<Wait<Who>>,
+    link: ChainLink<Job>,
+}
+
+// SAFETY: what it calls is `Send`, and called by one thread. The wait is used as its protocol says, the link under the pool's lock.
+unsafe impl Sync for Job {}
+
+impl Job {
+    /// A call, which must not unwind, and who waits for it.
+    pub(super) fn new(call: &mut (dyn FnMut() + Send), wait: &Wait<Who>) -> Job {
+        let call: NonNull<dyn FnMut() + Send + '_> = NonNull::from(call);
+        // SAFETY: only the lifetime is forgotten; whoever calls it promises that it is still there.
+        let call = unsafe { mem::transmute::<NonNull<dyn FnMut() + Send + '_>, NonNull<dyn FnMut() + Send>>(call) };
+        Job { call, wait: NonNull::from(wait), link: ChainLink::new() }
+    }
+
+    /// Makes the call.
+    ///
+    /// # Safety
+    /// Its owner has not left its frame, and nobody else makes the call.
+    pub(super) unsafe fn call(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.call.as_ptr())() };
+    }
+}
+
+impl Chained for Job {
+    fn chain_link(&self) -> &ChainLink<Job> {
+        &self.link
+    }
+}
+
+/// The right, and the duty, to do a job.
+#[must_use = "its owner waits for it"]
+pub(super) struct Taken(NonNull<Job>);
+
+// SAFETY: as for the `Sync` of a job: it may be reached from any thread.
+unsafe impl Send for Taken {}
+
+impl Taken {
+    /// # Safety
+    /// The owner of `job` parks until it is done, and nobody else has the right.
+    pub(super) unsafe fn new(job: NonNull<Job>) -> Taken {
+        Taken(job)
+    }
+
+    /// Does it, and lets its owner go on.
+    pub(super) fn perform(self) {
+        // SAFETY: the owner stays until we unpark it, and only we call.
+        let claimed = unsafe {
+            let job = self.0.as_ref();
+            job.call();
+            job.wait.as_ref().claim(Woken::Object(0))
+        };
+        match claimed {
+            Some(token) => park::unpark(token),
+            None => unreachable!("INVARIANT: nothing but its job ends this wait"),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The threads on which a runtime's blocking calls run.
+//!
+//! # Protocol
+//! All under one lock: the line of jobs, the threads that are idle, and how many there are, with those that are being started.
+//! - *To submit* a job: put it into the line and wake the thread that has been idle for the shortest time; so the others' time runs out if
+//!   they are not needed. If none is idle and there may be one more, start it with this job. Else the job waits in the line.
+//! - *A thread* takes jobs from the line until it is empty. Then it is idle, and sleeps; whoever takes it off the idle ones owes it
+//!   one unpark. When it has slept for the keep-alive time and is still among the idle ones, it goes.
+//!
+//! No job is forgotten: one is put into the line only if a thread was woken for it, or if there are threads and none is idle; these look at
+//! the line before they become idle or go. A thread that can't be started does neither: if it was the last, whoever tried
+//! to start it does what is in the line.
+#![allow(unsafe_code, reason = "jobs lie in the frames of those who wait for them")]
+
+use super::job::{Job, Taken};
+use crate::fiber::waiter::Wait;
+use crate::park::{self, Waiting};
+use crate::prim::clock::Moment;
+use crate::prim::parker::{Awake, ThreadParker};
+use crate::prim::reason::{Place, Reason};
+use crate::queue::chain::Chain;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// How long a thread is kept that has nothing to do.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// See the [module](self).
+pub(super) struct Pool {
+    name: String,
+    most: usize,
+    keep_alive: Duration,
+    state: Mutex<State>,
+}
+
+struct State {
+    line: Chain<Job>,
+    /// Those that went to sleep last are at the end.
+    idle: Vec<Arc<ThreadParker>>,
+    /// How many there are, or are being started. INVARIANT: at most `Pool::most`.
+    threads: usize,
+    /// How many there have been: a number for the next.
+    started: usize,
+    handles: Vec<JoinHandle<()>>,
+    is_ending: bool,
+}
+
+impl State {
+    /// The first job of the line.
+    fn next(&mut self) -> Option<Taken> {
+        // SAFETY: who stands in the line parks until its job is done, and it is in nobody else's hands.
+        self.line.pop().map(|job| unsafe { Taken::new(job) })
+    }
+}
+
+impl Pool {
+    pub(super) fn new(name: &str, most: usize, keep_alive: Duration) -> Pool {
+        let state = State {
+            line: Chain::new(),
+            idle: Vec::new(),
+            threads: 0,
+            started: 0,
+            handles: Vec::new(),
+            is_ending: false,
+        };
+        Pool { name: format!("{name}-blocking"), most, keep_alive, state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has `call`, which does not unwind, called once by a thread, and waits for that. Called in a fiber.
+    pub(super) fn run(self: &Arc<Pool>, call: &mut (dyn FnMut() + Send), reason: Reason, place: Place) {
+        let wait = Wait::new(park::me());
+        let job = Job::new(call, &wait);
+        // SAFETY: this frame stays until the job is done: see the module above.
+        if unsafe { self.submit(&job) } {
+            let object = ptr::from_ref(&job).addr();
+            park::park(&wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
+        } else {
+            // SAFETY: nobody else has it.
+            unsafe { job.call() };
+        }
+    }
+
+    /// Has `job` done by a thread; false if there is none, and can't be.
+    ///
+    /// # Safety
+    /// If it returns true, the caller stays in its frame, and parks, until the job is done.
+    #[must_use = "a job that was not taken has to be done by the caller"]
+    unsafe fn submit(self: &Arc<Pool>, job: &Job) -> bool {
+        let mut state = self.lock();
+        if !state.idle.is_empty() || state.threads == self.most {
+            // SAFETY: the caller's promise.
+            unsafe { enqueue(state, job) };
+            return true;
+        }
+        state.threads += 1;
+        state.started += 1;
+        let number = state.started;
+        drop(state);
+        // SAFETY: the caller's promise; if no thread starts, nobody has it.
+        let taken = unsafe { Taken::new(NonNull::from(job)) };
+        match self.start(number, taken) {
+            Ok(handle) => {
+                let handles = &mut self.lock().handles;
+                handles.retain(|handle| !handle.is_finished());
+                handles.push(handle);
+                true
+            }
+            // SAFETY: the caller's promise.
+            Err(_) => unsafe { self.do_with_fewer(job) },
+        }
+    }
+
+    fn start(self: &Arc<Pool>, number: usize, first: Taken) -> io::Result<JoinHandle<()>> {
+        let pool = Arc::clone(self);
+        thread::Builder::new().name(format!("{}-{number}", self.name)).spawn(move || pool.work(first))
+    }
+
+    /// A thread could not be started for `job`; false if the caller has to do it.
+    ///
+    /// # Safety
+    /// As of [`submit`](Self::submit).
+    #[cold]
+    unsafe fn do_with_fewer(&self, job: &Job) -> bool {
+        let mut state = self.lock();
+        state.threads -= 1;
+        if state.threads > 0 {
+            // SAFETY: the caller's promise.
+            unsafe { enqueue(state, job) };
+            return true;
+        }
+        // They came while we tried, and counted on our thread.
+        while let Some(job) = state.next() {
+            drop(state);
+            job.perform();
+            state = self.lock();
+        }
+        false
+    }
+
+    /// The life of a thread.
+    fn work(&self, first: Taken) {
+        first.perform();
+        let parker = Arc::new(ThreadParker::new());
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.next() {
+                drop(state);
+                job.perform();
+                state = self.lock();
+            } else if state.is_ending {
+                break;
+            } else {
+                state.idle.push(Arc::clone(&parker));
+                drop(state);
+                let time_is_up = self.sleep(&parker);
+                state = self.lock();
+                if time_is_up && let Some(place) = state.idle.iter().position(|idle| Arc::ptr_eq(idle, &parker)) {
+                    state.idle.remove(place);
+                    break;
+                } else if time_is_up {
+                    // Somebody has taken us off the idle ones.
+                    drop(state);
+                    while parker.park(|| None) != Awake::Unparked {}
+                    state = self.lock();
+                }
+            }
+        }
+        state.threads -= 1;
+    }
+
+    /// Sleeps until unparked; true if the time was up before.
+    fn sleep(&self, parker: &ThreadParker) -> bool {
+        let until = Moment::now().after(self.keep_alive);
+        loop {
+            match parker.park(|| Some(until.since(Moment::now()))) {
+                Awake::Unparked => return false,
+                Awake::TimeUp => return true,
+                Awake::Poked | Awake::Ready => {}
+            }
+        }
+    }
+
+    /// Waits for the end of all threads, when no more jobs come.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        state.is_ending = true;
+        let (idle, handles) = (std::mem::take(&mut state.idle), std::mem::take(&mut state.handles));
+        drop(state);
+        idle.iter().for_each(|thread| thread.unpark());
+        // Panics of jobs go to those who wait for them.
+        handles.into_iter().for_each(|handle| drop(handle.join()));
+    }
+}
+
+/// Puts `job` into the line, and wakes a thread for it if one is idle.
+///
+/// # Safety
+/// As of [`Pool::submit`].
+unsafe fn enqueue(mut state: MutexGuard<'_, State>, job: &Job) {
+    // SAFETY: the caller's promise; it is popped before it is done.
+    unsafe { state.line.push(job) };
+    let idle = state.idle.pop();
+    drop(state);
+    if let Some(thread) = idle {
+        thread.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fiber::waiter::Wait;
+
+    /// Runs `call` in the pool for this thread, which waits as a fiber would.
+    fn run(pool: &Arc<Pool>, mut call: impl FnMut() + Send) {
+        pool.run(&mut call, Reason::Blocking, std::panic::Location::caller());
+    }
+
+    #[test]
+    fn an_idle_thread_is_used_again_and_goes_when_its_time_is_up() {
+        let pool = Arc::new(Pool::new("unit", 4, Duration::from_millis(20)));
+        let mut names = Vec::new();
+        run(&pool, || names.push(thread::current().name().map(str::to_owned)));
+        assert_eq!(names, [Some("unit-blocking-1".to_owned())]);
+        while pool.lock().threads > 0 {
+            thread::yield_now();
+        }
+        assert!(pool.lock().idle.is_empty());
+        run(&pool, || names.push(thread::current().name().map(str::to_owned)));
+        assert_eq!(names[1].as_deref(), Some("unit-blocking-2"), "a new one is started when it is needed");
+        pool.end();
+    }
+
+    #[test]
+    fn a_thread_that_is_called_just_when_its_time_is_up_is_not_lost() {
+        let pool = Arc::new(Pool::new("unit", 1, Duration::from_micros(50)));
+        let mut count = 0;
+        for _ in 0..2_000 {
+            run(&pool, || count += 1);
+        }
+        assert_eq!(count, 2_000);
+        pool.end();
+        assert_eq!(pool.lock().threads, 0);
+    }
+
+    #[test]
+    fn the_end_does_not_wait_for_the_time_of_idle_threads() {
+        let pool = Arc::new(Pool::new("unit", 4, Duration::MAX));
+        run(&pool, || ());
+        pool.end();
+        assert_eq!(pool.lock().threads, 0);
+    }
+
+    #[test]
+    fn a_thread_that_was_refused_leaves_its_job_to_others_or_to_the_caller() {
+        let pool = Arc::new(Pool::new("unit", 4, KEEP_ALIVE));
+        let mut calls = 0;
+        let mut call = || calls += 1;
+        let wait = Wait::new(park::me());
+        let job = Job::new(&mut call, &wait);
+        pool.lock().threads = 1;
+        // SAFETY: the job is not taken.
+        assert!(!unsafe { pool.do_with_fewer(&job) }, "no thread is left");
+        run(&pool, || ());
+        pool.lock().threads += 1;
+        // SAFETY: we stay until it is done.
+        assert!(unsafe { pool.do_with_fewer(&job) }, "another does it");
+        park::park(
+            &wait,
+            &Waiting {
+                reason: Reason::Blocking,
+                object: 0,
+                place: std::panic::Location::caller(),
+                deadline: None,
+                cancellable: false,
+            },
+        );
+        pool.end();
+        assert_eq!(calls, 1);
+    }
+}

@@ -1,0 +1,225 @@
+//! Directories.
+
+use super::on_thread;
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{self, FileType, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, DirEntryExt};
+use std::path::{Path, PathBuf};
+
+/// How many entries are fetched at once.
+const BATCH: usize = 128;
+
+/// The entries of a directory, in no order, without `.` and `..`. As [`std::fs::read_dir`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// sisal::run(|| {
+///     let names: Vec<_> = sisal::fs::read_dir("/proc/self")?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<_>>()?;
+///     assert!(names.iter().any(|name| name == "status"));
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
+    let path = path.as_ref();
+    let mut entries = on_thread(|| {
+        let mut entries = ReadDir { rest: Some(fs::read_dir(path)?), fetched: VecDeque::new() };
+        entries.fetch();
+        Ok::<_, io::Error>(entries)
+    })?;
+    entries.fetched.shrink_to_fit();
+    Ok(entries)
+}
+
+/// The entries of a directory: see [`read_dir`]. They are fetched in batches.
+#[derive(Debug)]
+pub struct ReadDir {
+    /// None at the end.
+    rest: Option<fs::ReadDir>,
+    fetched: VecDeque<io::Result<fs::DirEntry>>,
+}
+
+impl ReadDir {
+    /// Fetches a batch, where that may take its time.
+    fn fetch(&mut self) {
+        if let Some(rest) = &mut self.rest {
+            self.fetched.extend(rest.take(BATCH));
+            if self.fetched.len() < BATCH {
+                self.rest = None;
+            }
+        }
+    }
+}
+
+impl Iterator for ReadDir {
+    type Item = io::Result<DirEntry>;
+
+    fn next(&mut self) -> Option<io::Result<DirEntry>> {
+        if self.fetched.is_empty() && self.rest.is_some() {
+            on_thread(|| self.fetch());
+        }
+        self.fetched.pop_front().map(|entry| entry.map(DirEntry))
+    }
+}
+
+/// One entry of a directory, as [`std::fs::DirEntry`].
+#[derive(Debug)]
+pub struct DirEntry(fs::DirEntry);
+
+impl DirEntry {
+    /// Its path: that of the directory as it was given, and the name.
+    pub fn path(&self) -> PathBuf {
+        self.0.path()
+    }
+
+    /// Its name.
+    pub fn file_name(&self) -> OsString {
+        self.0.file_name()
+    }
+
+    /// What is known of it, or of the link itself if it is a symbolic one.
+    ///
+    /// # Errors
+    /// See [`std::fs::DirEntry::metadata`].
+    #[track_caller]
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        on_thread(|| self.0.metadata())
+    }
+
+    /// What kind of file it is. Mostly the directory itself says that.
+    ///
+    /// # Errors
+    /// See [`std::fs::DirEntry::file_type`].
+    #[track_caller]
+    pub fn file_type(&self) -> io::Result<FileType> {
+        on_thread(|| self.0.file_type())
+    }
+
+    /// The number of its inode.
+    pub fn ino(&self) -> u64 {
+        self.0.ino()
+    }
+}
+
+impl From<fs::DirEntry> for DirEntry {
+    fn from(entry: fs::DirEntry) -> DirEntry {
+        DirEntry(entry)
+    }
+}
+
+impl From<DirEntry> for fs::DirEntry {
+    fn from(entry: DirEntry) -> fs::DirEntry {
+        entry.0
+    }
+}
+
+/// Makes directories, as [`std::fs::DirBuilder`].
+///
+/// ```
+/// use sisal::fs::{self, DirBuilder};
+///
+/// let path = std::env::temp_dir().join(format!("sisal-dirs-{}", std::process::id()));
+/// DirBuilder::new().recursive(true).mode(0o700).create(path.join("a/b"))?;
+/// assert!(fs::metadata(path.join("a/b"))?.is_dir());
+/// fs::remove_dir_all(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct DirBuilder(fs::DirBuilder);
+
+impl DirBuilder {
+    /// Makes one directory, with the permissions 0o777 before the umask.
+    #[expect(clippy::new_without_default, reason = "std's has none either")]
+    pub fn new() -> DirBuilder {
+        DirBuilder(fs::DirBuilder::new())
+    }
+
+    /// Whether those above it are made as well, and it may be there already.
+    pub fn recursive(&mut self, recursive: bool) -> &mut DirBuilder {
+        self.0.recursive(recursive);
+        self
+    }
+
+    /// With which permissions, before the umask.
+    pub fn mode(&mut self, mode: u32) -> &mut DirBuilder {
+        self.0.mode(mode);
+        self
+    }
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// See [`std::fs::DirBuilder::create`].
+    #[track_caller]
+    pub fn create(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref();
+        on_thread(|| self.0.create(path))
+    }
+}
+
+/// Makes a directory. As [`std::fs::create_dir`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("sisal-create-dir-{}", std::process::id()));
+/// sisal::fs::create_dir(&path)?;
+/// sisal::fs::remove_dir(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    on_thread(|| fs::create_dir(path))
+}
+
+/// Makes a directory and those above it. As [`std::fs::create_dir_all`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// let path = std::env::temp_dir().join(format!("sisal-create-dirs-{}", std::process::id()));
+/// sisal::fs::create_dir_all(path.join("a/b"))?;
+/// sisal::fs::remove_dir_all(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    on_thread(|| fs::create_dir_all(path))
+}
+
+/// Removes an empty directory. As [`std::fs::remove_dir`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// assert!(sisal::fs::remove_dir("/no such directory").is_err());
+/// ```
+#[track_caller]
+pub fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    on_thread(|| fs::remove_dir(path))
+}
+
+/// Removes a directory and all that is in it, without following symbolic links. As [`std::fs::remove_dir_all`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// assert!(sisal::fs::remove_dir_all("/no such directory").is_err());
+/// ```
+#[track_caller]
+pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    on_thread(|| fs::remove_dir_all(path))
+}

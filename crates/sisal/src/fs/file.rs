@@ -1,0 +1,310 @@
+//! An open file.
+
+use super::nowait::{AT_POSITION, Nowait};
+use super::on_thread;
+use super::open::OpenOptions;
+use super::position::Position;
+use crate::fiber::in_fiber;
+use crate::park;
+use std::fs::{self, FileTimes, Metadata, Permissions, TryLockError};
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::FileExt;
+use std::panic::Location;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// An open file, as [`std::fs::File`].
+///
+/// Reads of what is in the page cache are done at once; all else is done by a thread while the fiber waits. Several fibers may use one
+/// file; it has one position, which reads, writes and seeks move, and [`read_at`](Self::read_at) and [`write_at`](Self::write_at) don't.
+///
+/// Dropping it closes it right here. That is quick, but for files on servers, and for large ones whose last name was removed.
+///
+/// ```
+/// use sisal::fs::{self, File};
+/// use std::io::{Read, Seek, Write};
+///
+/// sisal::run(|| {
+///     let path = std::env::temp_dir().join(format!("sisal-file-{}", std::process::id()));
+///     let mut file = File::options().read(true).write(true).create(true).open(&path)?;
+///     file.write_all(b"hello, file")?;
+///     file.rewind()?;
+///     let mut text = String::new();
+///     file.read_to_string(&mut text)?;
+///     assert_eq!(text, "hello, file");
+///     fs::remove_file(&path)
+/// })?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct File {
+    pub(super) inner: fs::File,
+    pub(super) opened: Arc<Opened>,
+}
+
+/// What all clones of a file have in common, as the kernel sees it.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) position: Position,
+    pub(super) nowait: Nowait,
+}
+
+impl File {
+    /// Opens a file to read it.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::open`].
+    #[track_caller]
+    pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
+        File::options().read(true).open(path)
+    }
+
+    /// Opens a file to write it. It is made, or else what it contains is thrown away.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::create`].
+    #[track_caller]
+    pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
+        File::options().write(true).create(true).truncate(true).open(path)
+    }
+
+    /// Makes a file, to read and write it; it must not be there.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::create_new`].
+    #[track_caller]
+    pub fn create_new(path: impl AsRef<Path>) -> io::Result<File> {
+        File::options().read(true).write(true).create_new(true).open(path)
+    }
+
+    /// How to open a file.
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
+    }
+
+    /// Waits until all that was written is on the disk, and what is known of the file.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::sync_all`].
+    #[track_caller]
+    pub fn sync_all(&self) -> io::Result<()> {
+        on_thread(|| self.inner.sync_all())
+    }
+
+    /// Waits until all that was written is on the disk.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::sync_data`].
+    #[track_caller]
+    pub fn sync_data(&self) -> io::Result<()> {
+        on_thread(|| self.inner.sync_data())
+    }
+
+    /// Cuts it, or fills it up with zeros.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::set_len`].
+    #[track_caller]
+    pub fn set_len(&self, size: u64) -> io::Result<()> {
+        on_thread(|| self.inner.set_len(size))
+    }
+
+    /// What is known of it.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::metadata`].
+    #[track_caller]
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        on_thread(|| self.inner.metadata())
+    }
+
+    /// Another descriptor of the same open file: both move one position.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::try_clone`].
+    pub fn try_clone(&self) -> io::Result<File> {
+        Ok(File { inner: self.inner.try_clone()?, opened: Arc::clone(&self.opened) })
+    }
+
+    /// Changes what may be done with it.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::set_permissions`].
+    #[track_caller]
+    pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
+        on_thread(|| self.inner.set_permissions(permissions))
+    }
+
+    /// Changes when it was read and written.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::set_times`].
+    #[track_caller]
+    pub fn set_times(&self, times: FileTimes) -> io::Result<()> {
+        on_thread(|| self.inner.set_times(times))
+    }
+
+    /// Changes when it was written.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::set_modified`].
+    #[track_caller]
+    pub fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+        self.set_times(FileTimes::new().set_modified(time))
+    }
+
+    /// Waits until nobody else has locked it, and locks it. The wait takes a thread; many who wait for long are better off trying.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::lock`].
+    #[track_caller]
+    pub fn lock(&self) -> io::Result<()> {
+        on_thread(|| self.inner.lock())
+    }
+
+    /// As [`lock`](Self::lock), for one of several who share it.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::lock_shared`].
+    #[track_caller]
+    pub fn lock_shared(&self) -> io::Result<()> {
+        on_thread(|| self.inner.lock_shared())
+    }
+
+    /// Locks it if nobody else has.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::try_lock`].
+    #[track_caller]
+    pub fn try_lock(&self) -> Result<(), TryLockError> {
+        on_thread(|| self.inner.try_lock())
+    }
+
+    /// As [`try_lock`](Self::try_lock), for one of several who share it.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::try_lock_shared`].
+    #[track_caller]
+    pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
+        on_thread(|| self.inner.try_lock_shared())
+    }
+
+    /// Takes its locks off.
+    ///
+    /// # Errors
+    /// See [`std::fs::File::unlock`].
+    #[track_caller]
+    pub fn unlock(&self) -> io::Result<()> {
+        on_thread(|| self.inner.unlock())
+    }
+
+    /// Reads from `offset` on, wherever the position is; returns how much.
+    ///
+    /// # Errors
+    /// See [`std::os::unix::fs::FileExt::read_at`].
+    ///
+    /// ```
+    /// let mut two = [0; 2];
+    /// assert_eq!(sisal::fs::File::open("/proc/self/status")?.read_at(&mut two, 2)?, 2);
+    /// assert_eq!(&two, b"me");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if in_fiber() && offset != AT_POSITION {
+            let read = self.opened.nowait.read(&self.inner, &mut [IoSliceMut::new(buffer)], offset);
+            if let Some(count) = read {
+                park::pay_fuel(Location::caller());
+                return Ok(count);
+            }
+        }
+        on_thread(|| self.inner.read_at(buffer, offset))
+    }
+
+    /// Writes at `offset`, wherever the position is; returns how much.
+    ///
+    /// # Errors
+    /// See [`std::os::unix::fs::FileExt::write_at`].
+    #[track_caller]
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        on_thread(|| self.inner.write_at(bytes, offset))
+    }
+
+    /// Fills `buffer` from `offset` on, wherever the position is.
+    ///
+    /// # Errors
+    /// See [`std::os::unix::fs::FileExt::read_exact_at`].
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, buffer, offset)
+    }
+
+    /// Writes all of `bytes` at `offset`, wherever the position is.
+    ///
+    /// # Errors
+    /// See [`std::os::unix::fs::FileExt::write_all_at`].
+    #[track_caller]
+    pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        on_thread(|| self.inner.write_all_at(bytes, offset))
+    }
+}
+
+impl FileExt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.write_at(bytes, offset)
+    }
+}
+
+impl From<fs::File> for File {
+    fn from(inner: fs::File) -> File {
+        File { inner, opened: Arc::new(Opened { position: Position::new(), nowait: Nowait::new() }) }
+    }
+}
+
+impl From<File> for fs::File {
+    fn from(file: File) -> fs::File {
+        file.inner
+    }
+}
+
+impl From<OwnedFd> for File {
+    fn from(fd: OwnedFd) -> File {
+        fs::File::from(fd).into()
+    }
+}
+
+impl From<File> for OwnedFd {
+    fn from(file: File) -> OwnedFd {
+        file.inner.into()
+    }
+}
+
+impl From<File> for Stdio {
+    fn from(file: File) -> Stdio {
+        file.inner.into()
+    }
+}
+
+impl AsFd for File {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.as_fd()
+    }
+}
+
+impl AsRawFd for File {
+    fn as_raw_fd(&self) -> RawFd {
+        self.inner.as_raw_fd()
+    }
+}
+
+impl IntoRawFd for File {
+    fn into_raw_fd(self) -> RawFd {
+        self.inner.into_raw_fd()
+    }
+}

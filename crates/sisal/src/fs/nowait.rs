@@ -1,0 +1,71 @@
+//! Reading what the kernel has at hand.
+
+use rustix::fs::{AtFlags, StatxFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::fs;
+use std::io::IoSliceMut;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How much is copied in one go: the worker is busy meanwhile, for a tenth of a millisecond or so.
+pub(super) const MOST: usize = 1 << 20;
+
+/// Stands for the position of the file, which is moved.
+pub(super) const AT_POSITION: u64 = u64::MAX;
+
+/// Whether it is worth asking.
+#[derive(Debug)]
+pub(super) struct Nowait {
+    /// The file can't be read this way.
+    refused: AtomicBool,
+}
+
+impl Nowait {
+    pub(super) fn new() -> Nowait {
+        Nowait { refused: AtomicBool::new(false) }
+    }
+
+    pub(super) fn is_possible(&self) -> bool {
+        !self.refused.load(Ordering::Relaxed) && kernel_is_right()
+    }
+
+    /// Reads what is in the page cache; none if that says nothing, and one has to wait for the file. Less than there is room for does not
+    /// mean that there is no more.
+    pub(super) fn read(&self, file: &fs::File, buffers: &mut [IoSliceMut<'_>], at: u64) -> Option<usize> {
+        if !self.is_possible() {
+            return None;
+        }
+        let read = match buffers {
+            [buffer] => {
+                let most = buffer.len().min(MOST);
+                rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut buffer[..most])], at, ReadWriteFlags::NOWAIT)
+            }
+            several => rustix::io::preadv2(file, several, at, ReadWriteFlags::NOWAIT),
+        };
+        match read {
+            Ok(count) => Some(count),
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(_) => {
+                // Not this file, this file system, or this kernel. If it is an error of another kind, the read that waits tells it.
+                self.refused.store(true, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+}
+
+/// Linux 5.9 and 5.10 may say that a file has ended where it has not (preadv2(2), BUGS).
+fn kernel_is_right() -> bool {
+    static RIGHT: OnceLock<bool> = OnceLock::new();
+    *RIGHT.get_or_init(|| {
+        let uname = rustix::system::uname();
+        let release = uname.release().to_str().unwrap_or_default();
+        !["5.9.", "5.10."].iter().any(|wrong| release.starts_with(wrong))
+    })
+}
+
+/// The size of a file, as far as it is known without asking a server.
+pub(super) fn size(file: &fs::File) -> Option<u64> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    rustix::fs::statx(file, c"", flags, StatxFlags::SIZE).ok().map(|stat| stat.stx_size)
+}

@@ -1,0 +1,94 @@
+//! Who uses the position of an open file.
+//!
+//! The kernel locks the position for the length of a read or write that moves it. While one waits for the disk, on a thread of the
+//! pool, whoever else wants the position sleeps in the kernel, even if it asked not to wait. A worker must not: so operations on workers
+//! count themselves as *quick*, those on threads as *slow*.
+//! - A quick one counts itself in; if there is a slow one, it counts itself out again and becomes slow.
+//! - A slow one counts itself in, and waits, on its thread, until no quick one is left.
+//!
+//! Both counts are in one word, so of two that come at once one sees the other: a worker never meets a slow one in the kernel. Quick ones
+//! meet only each other, and sleep for no longer than a copy takes.
+
+use crate::prim::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+const QUICK: u64 = 1;
+const SLOW: u64 = 1 << 32;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Position {
+    users: AtomicU64,
+}
+
+impl Position {
+    pub(super) fn new() -> Position {
+        Position { users: AtomicU64::new(0) }
+    }
+
+    /// Does `op` unless it might sleep behind another.
+    pub(super) fn quick<T>(&self, op: impl FnOnce() -> T) -> Option<T> {
+        // ORDERING: Acquire pairs with the Release of a slow one that has left: it has left the kernel, too.
+        if self.users.fetch_add(QUICK, Ordering::Acquire) >= SLOW {
+            self.users.fetch_sub(QUICK, Ordering::Relaxed);
+            return None;
+        }
+        let _leave = Leave { position: self, count: QUICK };
+        Some(op())
+    }
+
+    /// Does `op`, which may take its time. On a thread that may block.
+    pub(super) fn slow<T>(&self, op: impl FnOnce() -> T) -> T {
+        self.users.fetch_add(SLOW, Ordering::Relaxed);
+        let _leave = Leave { position: self, count: SLOW };
+        // ORDERING: Acquire pairs with the Release of a quick one that has left.
+        while !self.users.load(Ordering::Acquire).is_multiple_of(SLOW) {
+            thread::yield_now();
+        }
+        op()
+    }
+}
+
+/// Counts out again.
+struct Leave<'a> {
+    position: &'a Position,
+    count: u64,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        // ORDERING: Release pairs with the Acquires above.
+        self.position.users.fetch_sub(self.count, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_quick_one_gives_way_to_a_slow_one() {
+        let position = Position::new();
+        assert_eq!(position.quick(|| position.quick(|| 7)), Some(Some(7)));
+        position.slow(|| assert_eq!(position.quick(|| 7), None));
+        assert_eq!(position.quick(|| 7), Some(7));
+    }
+
+    #[test]
+    fn a_slow_one_waits_for_quick_ones_but_not_for_slow_ones() {
+        let position = Position::new();
+        let (tell, told) = mpsc::channel();
+        thread::scope(|scope| {
+            position.quick(|| {
+                scope.spawn(|| position.slow(|| tell.send(()).unwrap()));
+                while position.users.load(Ordering::Relaxed) < SLOW {
+                    thread::yield_now();
+                }
+                assert!(told.try_recv().is_err());
+            });
+            told.recv().unwrap();
+        });
+        assert_eq!(position.slow(|| position.slow(|| 7)), 7);
+    }
+}

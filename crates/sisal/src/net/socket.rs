@@ -1,0 +1,255 @@
+//! What all sockets share: the descriptor that is waited for, and how long.
+//!
+//! Whatever may wait goes through [`Socket::perform`] or [`Socket::transfer`]; whatever never does goes through a
+//! [view](Socket::view) of the descriptor as one of `std`'s sockets.
+//!
+//! Bytes are moved by `recv` and `send` with `MSG_DONTWAIT`, and not by `read` and `write`: `O_NONBLOCK` belongs to the open file and
+//! not to the descriptor, so whoever has a duplicate can take it away, and the next `read` would block the worker.
+
+use super::patience::{Switch, Timeout};
+use super::view::View;
+use crate::io::error;
+use crate::io::source::{Direction, Request, Source};
+use crate::prim::clock::Moment;
+use crate::prim::reason::{Place, Reason};
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::sockopt::{self, Timeout as Which};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny, SocketFlags,
+    SocketType,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
+const MOST_SLICES: usize = 1024;
+
+/// `MSG_NOSIGNAL`: a peer that is gone is an error and not a signal, also where `SIGPIPE` is not ignored.
+const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// See the [module](self).
+pub(super) struct Socket {
+    source: Source,
+    pub(super) read_timeout: Timeout,
+    pub(super) write_timeout: Timeout,
+    /// Whether operations return `WouldBlock` instead of waiting.
+    pub(super) nonblocking: Switch,
+}
+
+impl Socket {
+    /// Takes over a descriptor that does not block and was just made.
+    pub(super) fn fresh(fd: OwnedFd) -> Socket {
+        Socket {
+            source: Source::nonblocking(fd),
+            read_timeout: Timeout::default(),
+            write_timeout: Timeout::default(),
+            nonblocking: Switch::default(),
+        }
+    }
+
+    /// Two Unix sockets that are connected with each other.
+    pub(super) fn unix_pair(kind: SocketType) -> io::Result<(Socket, Socket)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (a, b) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
+        Ok((Socket::fresh(a), Socket::fresh(b)))
+    }
+
+    /// Takes over a descriptor from elsewhere, with the timeouts it has there.
+    ///
+    /// Errors are of no interest: what is no socket, or can't be set to not blocking, refuses every operation with an error of its own.
+    pub(super) fn adopt(fd: OwnedFd) -> Socket {
+        let _ = rustix::io::ioctl_fionbio(&fd, true);
+        let timeout = |which| sockopt::socket_timeout(&fd, which).unwrap_or(None);
+        let (read, write) = (timeout(Which::Recv), timeout(Which::Send));
+        let socket = Socket::fresh(fd);
+        let _ = socket.read_timeout.set(read);
+        let _ = socket.write_timeout.set(write);
+        socket
+    }
+
+    /// Gives the descriptor away as `std` would have it: blocking, unless that was chosen otherwise, and with its timeouts.
+    pub(super) fn release(self) -> OwnedFd {
+        let Socket { source, read_timeout, write_timeout, nonblocking } = self;
+        let fd = source.into_fd();
+        let _ = rustix::io::ioctl_fionbio(&fd, nonblocking.is_on());
+        let _ = sockopt::set_socket_timeout(&fd, Which::Recv, read_timeout.get());
+        let _ = sockopt::set_socket_timeout(&fd, Which::Send, write_timeout.get());
+        fd
+    }
+
+    /// The same socket under another descriptor.
+    pub(super) fn try_clone(&self) -> io::Result<Socket> {
+        let fd = self.source.as_fd().try_clone_to_owned()?;
+        Ok(Socket {
+            source: Source::nonblocking(fd),
+            read_timeout: self.read_timeout.clone(),
+            write_timeout: self.write_timeout.clone(),
+            nonblocking: self.nonblocking.clone(),
+        })
+    }
+
+    pub(super) fn close(&self) {
+        self.source.close();
+    }
+
+    /// The descriptor as one of `std`'s sockets.
+    pub(super) fn view<T: From<OwnedFd>>(&self) -> View<'_, T> {
+        View::of(self.source.as_fd())
+    }
+
+    /// Does `op` and waits as often as it would block, until `deadline`.
+    #[inline]
+    pub(super) fn perform<T>(
+        &self,
+        (direction, reason): (Direction, Reason),
+        deadline: Option<Moment>,
+        place: Place,
+        op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.nonblocking.is_on() {
+            return self.attempt(op);
+        }
+        self.source.perform(&Request { direction, reason, place, deadline }, op)
+    }
+
+    /// As [`perform`](Self::perform) for the bytes of a TCP stream.
+    #[inline]
+    fn transfer(
+        &self,
+        direction: Direction,
+        wanted: usize,
+        place: Place,
+        op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        if self.nonblocking.is_on() {
+            return self.attempt(op);
+        }
+        let (reason, deadline) = self.plan(direction);
+        self.source.transfer(&Request { direction, reason, place, deadline }, wanted, op)
+    }
+
+    /// As [`perform`](Self::perform), to read or to write, with the timeout of that.
+    #[inline]
+    pub(super) fn exchange<T>(
+        &self,
+        direction: Direction,
+        place: Place,
+        op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let (reason, deadline) = self.plan(direction);
+        self.perform((direction, reason), deadline, place, op)
+    }
+
+    #[inline]
+    fn plan(&self, direction: Direction) -> (Reason, Option<Moment>) {
+        match direction {
+            Direction::Read => (Reason::Read, self.read_timeout.deadline()),
+            Direction::Write => (Reason::Write, self.write_timeout.deadline()),
+        }
+    }
+
+    /// Does `op` without waiting.
+    #[cold]
+    fn attempt<T>(&self, mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
+        loop {
+            if self.source.is_closed() {
+                return Err(error::closed());
+            }
+            match op(self.source.as_fd()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) if self.source.is_closed() => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Bytes of a TCP stream.
+    #[inline]
+    pub(super) fn read_stream(&self, buf: &mut [u8], place: Place) -> io::Result<usize> {
+        self.transfer(Direction::Read, buf.len(), place, |fd| receive(fd, buf, RecvFlags::empty()))
+    }
+
+    /// Bytes of a TCP stream.
+    #[inline]
+    pub(super) fn write_stream(&self, buf: &[u8], place: Place) -> io::Result<usize> {
+        self.transfer(Direction::Write, buf.len(), place, |fd| send(fd, buf))
+    }
+
+    /// Bytes of a TCP stream.
+    pub(super) fn read_stream_vectored(&self, bufs: &mut [IoSliceMut<'_>], place: Place) -> io::Result<usize> {
+        let wanted = bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum();
+        self.transfer(Direction::Read, wanted, place, |fd| receive_vectored(fd, bufs))
+    }
+
+    /// Bytes of a TCP stream.
+    pub(super) fn write_stream_vectored(&self, bufs: &[IoSlice<'_>], place: Place) -> io::Result<usize> {
+        let wanted = bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum();
+        self.transfer(Direction::Write, wanted, place, |fd| send_vectored(fd, bufs))
+    }
+
+    /// A message, or bytes of a Unix stream.
+    pub(super) fn receive(&self, buf: &mut [u8], flags: RecvFlags, place: Place) -> io::Result<usize> {
+        self.exchange(Direction::Read, place, |fd| receive(fd, buf, flags))
+    }
+
+    /// A message, or bytes of a Unix stream.
+    pub(super) fn send(&self, buf: &[u8], place: Place) -> io::Result<usize> {
+        self.exchange(Direction::Write, place, |fd| send(fd, buf))
+    }
+
+    /// Bytes of a Unix stream.
+    pub(super) fn receive_vectored(&self, bufs: &mut [IoSliceMut<'_>], place: Place) -> io::Result<usize> {
+        self.exchange(Direction::Read, place, |fd| receive_vectored(fd, bufs))
+    }
+
+    /// Bytes of a Unix stream.
+    pub(super) fn send_vectored(&self, bufs: &[IoSlice<'_>], place: Place) -> io::Result<usize> {
+        self.exchange(Direction::Write, place, |fd| send_vectored(fd, bufs))
+    }
+
+    /// A message and who sent it.
+    pub(super) fn receive_from(
+        &self,
+        buf: &mut [u8],
+        flags: RecvFlags,
+        place: Place,
+    ) -> io::Result<(usize, Option<SocketAddrAny>)> {
+        self.exchange(Direction::Read, place, |fd| {
+            let (length, _, sender) = rustix::net::recvfrom(fd, &mut *buf, flags | RecvFlags::DONTWAIT)?;
+            Ok((length, sender))
+        })
+    }
+
+    /// A message to one address.
+    pub(super) fn send_to(&self, buf: &[u8], address: &impl SocketAddrArg, place: Place) -> io::Result<usize> {
+        self.exchange(Direction::Write, place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?))
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.source.as_fd()
+    }
+}
+
+#[inline]
+fn receive(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+    let (length, _) = rustix::net::recv(fd, buf, flags | RecvFlags::DONTWAIT)?;
+    Ok(length)
+}
+
+#[inline]
+fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(fd, buf, SEND)?)
+}
+
+fn receive_vectored(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    let most = bufs.len().min(MOST_SLICES);
+    let flags = RecvFlags::DONTWAIT;
+    Ok(rustix::net::recvmsg(fd, &mut bufs[..most], &mut RecvAncillaryBuffer::default(), flags)?.bytes)
+}
+
+fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+    let most = bufs.len().min(MOST_SLICES);
+    Ok(rustix::net::sendmsg(fd, &bufs[..most], &mut SendAncillaryBuffer::default(), SEND)?)
+}

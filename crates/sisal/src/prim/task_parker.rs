@@ -1,0 +1,118 @@
+//! How a task of any executor is told that its wait is over.
+//!
+//! A thread or fiber that waits stays in its frame until it is unparked. A task does not: its future may be dropped at any time, also
+//! between the claim of its wait and the unpark, when whoever has won the claim may still touch the record of the wait. Hence the record
+//! lives on the heap, and a future that goes at such a time *leaves it behind*: then the unpark drops it.
+//!
+//! The parker is counted, as a thread's is: whoever unparks may still be calling the waker when the task is gone. Wakers are foreign
+//! code; they are cloned, called and dropped with the lock free.
+
+use super::lock::Lock;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
+
+/// See the [module](self).
+pub(crate) struct TaskParker(Lock<Inner>);
+
+struct Inner {
+    unparked: bool,
+    waker: Option<Waker>,
+    left_behind: Option<Remains>,
+}
+
+/// What a future has left behind. Its drop does what is left to do.
+pub(crate) type Remains = Box<dyn Send>;
+
+impl TaskParker {
+    pub(crate) fn new(waker: Waker) -> TaskParker {
+        TaskParker(Lock::new(Inner { unparked: false, waker: Some(waker), left_behind: None }))
+    }
+
+    /// Whether the unpark has come: nobody else touches the record any more.
+    pub(crate) fn is_unparked(&self) -> bool {
+        self.0.lock().unparked
+    }
+
+    /// Says whom to wake; false if the unpark has come, and nobody will be woken any more.
+    pub(crate) fn set_waker(&self, waker: &Waker) -> bool {
+        let is_same = |inner: &Inner| inner.waker.as_ref().is_some_and(|old| old.will_wake(waker));
+        let inner = self.0.lock();
+        if inner.unparked || is_same(&inner) {
+            return !inner.unparked;
+        }
+        drop(inner);
+        let new = waker.clone();
+        let mut inner = self.0.lock();
+        if inner.unparked {
+            drop(inner);
+            drop(new);
+            return false;
+        }
+        let old = inner.waker.replace(new);
+        drop(inner);
+        drop(old);
+        true
+    }
+
+    /// Gives something to the unpark to drop, which can't have come yet. The waker will be called all the same.
+    pub(crate) fn entrust(&self, remains: Remains) {
+        let mut inner = self.0.lock();
+        debug_assert!(!inner.unparked && inner.left_behind.is_none(), "INVARIANT: one record to a wait");
+        inner.left_behind = Some(remains);
+    }
+
+    /// The future goes, and leaves something behind for the unpark to drop. Nobody is to be woken.
+    ///
+    /// # Errors
+    /// Gives it back if the unpark has come already.
+    pub(crate) fn leave_behind(&self, remains: Remains) -> Result<(), Remains> {
+        let mut inner = self.0.lock();
+        if inner.unparked {
+            return Err(remains);
+        }
+        debug_assert!(inner.left_behind.is_none(), "INVARIANT: one record to a wait");
+        inner.left_behind = Some(remains);
+        let waker = inner.waker.take();
+        drop(inner);
+        drop(waker);
+        Ok(())
+    }
+
+    /// Makes it ready for another wait. The unpark has come.
+    pub(crate) fn renew(&self, waker: Waker) {
+        let mut inner = self.0.lock();
+        debug_assert!(inner.waker.is_none() && inner.left_behind.is_none(), "INVARIANT: one wait at a time");
+        inner.unparked = false;
+        inner.waker = Some(waker);
+    }
+
+    /// No unpark will come: the wait has not been claimed and is linked nowhere. What was left behind is dropped, and nobody woken.
+    pub(crate) fn withdraw(&self) {
+        let _ = self.end();
+    }
+
+    pub(crate) fn unpark(&self) {
+        let (waker, left_behind) = self.end();
+        drop(left_behind);
+        if let Some(waker) = waker
+            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake()))
+        {
+            // Whoever ends a wait is not to suffer from it. The panic hook has told of it.
+            std::mem::forget(payload);
+        }
+    }
+
+    #[must_use]
+    fn end(&self) -> (Option<Waker>, Option<Remains>) {
+        let mut inner = self.0.lock();
+        inner.unparked = true;
+        (inner.waker.take(), inner.left_behind.take())
+    }
+}
+
+impl fmt::Debug for TaskParker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskParker")
+    }
+}

@@ -1,0 +1,8 @@
+//! Futures in fibers and threads, fibers in futures, and channels that can be awaited.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod block_on;
+mod join;
+mod tools;
