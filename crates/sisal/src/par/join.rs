@@ -47,13 +47,41 @@ where
 {
     let place = Location::caller();
     worker::with_fiber(|running| match running {
-        Some((worker, me)) => fork(worker, me, place, a, b),
+        Some((worker, me)) => fork(worker, me, place, Offer::OnDemand, a, b),
         None => (a(), b()),
     })
 }
 
+/// Whether somebody has nothing to do and wants a part of what the caller does: to be asked between two chunks of a loop, which
+/// then [splits](split). Also lets other fibers of the worker have a turn, when it is time.
 #[inline]
-fn fork<A, B, RA, RB>(worker: &Worker, me: FiberRef, place: Place, a: A, b: B) -> (RA, RB)
+pub(super) fn somebody_is_hungry(place: Place) -> bool {
+    worker::with_fiber(|running| running.is_some_and(|(worker, me)| worker.look_around(me, place)))
+}
+
+/// As [`join`], for one who has been asked: the second closure is offered to others at once.
+pub(super) fn split<A, B, RA, RB>(place: Place, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    worker::with_fiber(|running| match running {
+        Some((worker, me)) => fork(worker, me, place, Offer::AtOnce, a, b),
+        None => (a(), b()),
+    })
+}
+
+/// When others get to see the second half of a fork.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Offer {
+    OnDemand,
+    AtOnce,
+}
+
+#[inline]
+fn fork<A, B, RA, RB>(worker: &Worker, me: FiberRef, place: Place, offer: Offer, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB,
@@ -61,7 +89,10 @@ where
     let half = Half::new(me, place, b);
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(&half.job) };
-    worker.look_around(me, place);
+    match offer {
+        Offer::OnDemand => _ = worker.look_around(me, place),
+        Offer::AtOnce => worker.expose(me, NonNull::from(&half.job)),
+    }
     let first = catch_unwind(AssertUnwindSafe(a));
     me.take_back(&half.job);
     if half.job.cell().is_some() {

@@ -9,8 +9,8 @@
 //! the job by its [claim cell](crate::fiber::claim_cell), or finds that it comes too late.
 #![allow(unsafe_code, reason = "jobs lie in the frames of their owners")]
 
-use super::search::LISTEN_EVERY;
 use super::poke::poke;
+use super::search::LISTEN_EVERY;
 use super::worker::Worker;
 use crate::fiber::body;
 use crate::fiber::claim_cell::ClaimCell;
@@ -28,7 +28,7 @@ pub(super) const LOOK_EVERY: u32 = 512;
 
 impl Worker {
     /// Called at every fork and at every chunk of a loop: now and then, and when it is asked to, the worker looks around. True if somebody
-    /// has nothing to do.
+    /// has nothing to do, and the fiber had no job for them.
     #[inline]
     pub(crate) fn look_around(&self, me: FiberRef, place: Place) -> bool {
         let countdown = &self.remote().told.forks_to_look;
@@ -54,11 +54,14 @@ impl Worker {
                 self.yield_now(me, place);
             }
         }
-        let hungry = self.remote().ring.is_empty() && self.shared.idle.has_hungry();
-        if hungry && let Some(oldest) = me.oldest_hidden() {
-            self.expose(me, oldest);
+        if !self.remote().ring.is_empty() || !self.shared.idle.has_hungry() {
+            return false;
         }
-        hungry
+        match me.oldest_hidden() {
+            Some(oldest) => self.expose(me, oldest),
+            None => return true,
+        }
+        false
     }
 
     /// The fiber is about to leave its stack.
@@ -69,8 +72,8 @@ impl Worker {
         }
     }
 
-    /// Lets others see a job.
-    fn expose(&self, me: FiberRef, job: NonNull<Job>) {
+    /// Lets others see a job of `me`, the running fiber.
+    pub(crate) fn expose(&self, me: FiberRef, job: NonNull<Job>) {
         // SAFETY: a job in the list of the running fiber.
         let seen = unsafe { job.as_ref() };
         if let Some(scope) = seen.scope {
@@ -91,7 +94,7 @@ impl Worker {
         };
         let exposed = Exposed { job, cell };
         let fiber = body::allocate(birth, move || exposed.run());
-        let freeing = fiber.end.detach();
+        let freeing = fiber.end.detach(|_| unreachable!("INVARIANT: nobody awaits it"));
         debug_assert_eq!(freeing, Freeing::Theirs);
         self.enqueue_fresh(fiber);
     }
