@@ -182,6 +182,11 @@ impl Shown {
         }
     }
 
+    /// Whether the fiber that runs there has waited before.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.running.is_homed.load(Ordering::Relaxed) != 0
+    }
+
     /// How many fibers live there besides the one that runs, as far as can be seen.
     pub(crate) fn homed_besides_running(&self) -> usize {
         let running = self.running.is_homed.load(Ordering::Relaxed);
