@@ -62,6 +62,8 @@ pub mod net;
 mod nursery;
 #[cfg(not(loom))]
 pub mod output;
+#[cfg(not(loom))]
+pub mod par;
 mod park;
 #[cfg(not(loom))]
 pub mod process;

@@ -357,3 +357,86 @@ fn a_runtime_that_is_not_verbose_says_nothing_of_blockers_and_added_workers() {
     });
     ended.well().not_saying("sisal");
 }
+
+/// Two workers on each of which a fiber waits, and hogs that go on until both of these have been heard of.
+struct Delayed {
+    runtime: Runtime,
+    asks: Vec<sisal::chan::Sender<()>>,
+    answers: Arc<AtomicUsize>,
+}
+
+impl Delayed {
+    fn new() -> Delayed {
+        let runtime = watched(Runtime::builder().workers(2).max_workers(6).build().unwrap());
+        let answers = Arc::new(AtomicUsize::new(0));
+        let asks = (0..2)
+            .map(|worker| {
+                let (ask, asked) = sisal::chan::bounded::<()>(1);
+                let (answers, here) = (Arc::clone(&answers), Arc::new(AtomicUsize::new(0)));
+                let started = Arc::clone(&here);
+                drop(runtime.handle().builder().spawn_on(worker, move || {
+                    here.fetch_add(1, Ordering::Relaxed);
+                    while asked.recv().is_ok() {
+                        answers.fetch_add(1, Ordering::Relaxed);
+                    }
+                }));
+                until(|| started.load(Ordering::Relaxed) == 1);
+                ask
+            })
+            .collect();
+        Delayed { runtime, asks, answers }
+    }
+
+    /// Asks both when the hog has begun.
+    fn ask(&self, hog_runs: &AtomicBool) {
+        until(|| hog_runs.load(Ordering::Relaxed));
+        self.asks.iter().for_each(|ask| ask.send(()).unwrap());
+    }
+}
+
+#[test]
+fn a_fiber_said_to_compute_delays_nobody() {
+    guarded(|| {
+        let delayed = Delayed::new();
+        for round in 1..=rounds(10) {
+            let (answers, runs) = (Arc::clone(&delayed.answers), Arc::new(AtomicBool::new(false)));
+            let began = Arc::clone(&runs);
+            let hog = delayed.runtime.handle().builder().cpu_bound().spawn(move || {
+                began.store(true, Ordering::Relaxed);
+                while answers.load(Ordering::Relaxed) < 2 * round {
+                    spin_loop();
+                }
+            });
+            delayed.ask(&runs);
+            hog.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_place_that_hogs_come_from_is_remembered() {
+    guarded(|| {
+        let delayed = Delayed::new();
+        let mut asked = 0;
+        loop {
+            asked += 2;
+            let (answers, runs) = (Arc::clone(&delayed.answers), Arc::new(AtomicBool::new(false)));
+            let began = Arc::clone(&runs);
+            let hog = delayed.runtime.spawn(move || {
+                began.store(true, Ordering::Relaxed);
+                let start = Instant::now();
+                while answers.load(Ordering::Relaxed) < asked && start.elapsed() < Duration::from_millis(200) {
+                    spin_loop();
+                }
+                answers.load(Ordering::Relaxed) == asked
+            });
+            delayed.ask(&runs);
+            // The first delays one of the two for as long as it runs; one of the next does not.
+            if hog.join().unwrap() {
+                break;
+            }
+            let answers = &delayed.answers;
+            until(|| answers.load(Ordering::Relaxed) == asked);
+        }
+    });
+}

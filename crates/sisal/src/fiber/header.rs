@@ -7,6 +7,7 @@
 use super::ambient::Scope;
 use super::body::VTable;
 use super::end::EndWord;
+use super::job::Job;
 use super::local::Locals;
 use super::poke_word::PokeWord;
 use super::state::State;
@@ -70,6 +71,8 @@ pub(crate) struct Header {
     /// Neighbours in the list of all fibers that have waited on one worker.
     pub(crate) previous_homed: Cell<Option<FiberRef>>,
     pub(crate) next_homed: Cell<Option<FiberRef>>,
+    /// The newest of its jobs that are put aside; all others hang on it.
+    pub(crate) jobs: Cell<Option<NonNull<Job>>>,
 }
 
 const _: () = assert!(std::mem::offset_of!(Header, poke) == 64 && std::mem::offset_of!(Header, locals) == 128);
@@ -168,6 +171,7 @@ impl Header {
             name: birth.name,
             previous_homed: Cell::new(None),
             next_homed: Cell::new(None),
+            jobs: Cell::new(None),
         }
     }
 

@@ -6,6 +6,7 @@
 
 pub(crate) mod ambient;
 pub(crate) mod cancel_node;
+pub(crate) mod claim_cell;
 pub(crate) mod end;
 pub(crate) mod poke_word;
 pub(crate) mod state;
@@ -23,6 +24,8 @@ pub(crate) mod current;
 pub(crate) mod header;
 #[cfg(not(loom))]
 pub(crate) mod info;
+#[cfg(not(loom))]
+pub(crate) mod job;
 #[cfg(not(loom))]
 pub(crate) mod local;
 #[cfg(not(loom))]

@@ -234,6 +234,12 @@ impl<'scope, 'env, E: Send> ChildBuilder<'scope, 'env, E> {
         self
     }
 
+    /// Says that it computes for long without a wait: see [`Builder::cpu_bound`](crate::Builder::cpu_bound).
+    pub fn cpu_bound(mut self) -> ChildBuilder<'scope, 'env, E> {
+        self.options.start = Start::Alone;
+        self
+    }
+
     /// Spawns it: see [`Nursery::spawn`].
     ///
     /// # Panics

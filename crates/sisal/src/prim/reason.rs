@@ -72,11 +72,13 @@ pub(crate) enum Reason {
     Process,
     /// For a future.
     Future,
+    /// For the half of a fork that another worker runs.
+    Job,
 }
 
 impl Reason {
     /// In the order of their numbers.
-    const ALL: [Reason; 31] = [
+    const ALL: [Reason; 32] = [
         Reason::None,
         Reason::Yield,
         Reason::Sleep,
@@ -108,6 +110,7 @@ impl Reason {
         Reason::File,
         Reason::Process,
         Reason::Future,
+        Reason::Job,
     ];
 
     pub(crate) fn from_u8(byte: u8) -> Reason {
@@ -149,6 +152,7 @@ impl fmt::Display for Reason {
             Reason::File => "waiting for a file",
             Reason::Process => "waiting for a process to end",
             Reason::Future => "waiting for a future",
+            Reason::Job => "waiting for the other half of a fork",
         })
     }
 }

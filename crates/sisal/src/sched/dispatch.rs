@@ -132,6 +132,10 @@ impl Worker {
         fiber.set_home(self.index, self.thread);
         fiber.state.start();
         self.set_current(Some(fiber));
+        if self.remote().shown.homed.load(Ordering::Relaxed) != 0 && self.shared.watch.is_asleep() {
+            // Somebody has to see whether those who wait here are delayed.
+            self.shared.watch.wake();
+        }
         // SAFETY: a fresh fiber comes out of the queues once, and is called by the worker that got it. If its closure is not
         // `Send`, it is pinned to this worker.
         let ended = unsafe {
@@ -319,6 +323,9 @@ impl Worker {
         self.check_canary(me);
         if !me.is_homed.get() {
             self.home(me);
+        }
+        if me.jobs.get().is_some() {
+            self.expose_all(me);
         }
         me.stack.set(self.stack.get());
         if let Some(next) = self.pick() {

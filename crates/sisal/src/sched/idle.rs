@@ -130,6 +130,11 @@ impl Idle {
         self.searchers.load(Ordering::Relaxed) == 0 && !self.has_sleepers()
     }
 
+    /// Whether somebody looks for work, or sleeps for want of it. A hint.
+    pub(crate) fn has_hungry(&self) -> bool {
+        self.searchers.load(Ordering::Relaxed) != 0 || self.has_sleepers()
+    }
+
     #[inline]
     fn has_sleepers(&self) -> bool {
         self.sleepers.iter().any(|word| word.load(Ordering::Relaxed) != 0)

@@ -5,7 +5,7 @@
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
 
 use crate::fiber::wait_list::WaitList;
-use crate::fiber::waiter::{ClaimToken, Claimed, Waiter};
+use crate::fiber::waiter::{ClaimToken, Waiter};
 use crate::fiber::who::Who;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,8 @@ pub(crate) struct Limit {
 }
 
 struct Places {
-    free: usize,
+    /// Below 0 if there are more than the limit.
+    free: isize,
     waiting: WaitList<Who>,
     /// Nobody waits any more: the runtime is stopping.
     open: bool,
@@ -32,7 +33,8 @@ pub(crate) enum Admission {
 
 impl Limit {
     pub(crate) fn new(most: usize) -> Limit {
-        let places = Places { free: most, waiting: WaitList::new(), open: false };
+        let places =
+            Places { free: isize::try_from(most).unwrap_or(isize::MAX), waiting: WaitList::new(), open: false };
         Limit { places: Mutex::new(places), most }
     }
 
@@ -50,13 +52,16 @@ impl Limit {
         if places.open {
             return Admission::Granted;
         }
-        match places.free.checked_sub(1) {
-            Some(left) => {
-                places.free = left;
-                Admission::Granted
-            }
-            None => Admission::MustWait,
+        if places.free <= 0 {
+            return Admission::MustWait;
         }
+        places.free -= 1;
+        Admission::Granted
+    }
+
+    /// Takes a place even if there is none: for the jobs of a fiber that has one.
+    pub(crate) fn enter_beyond(&self) {
+        self.lock().free -= 1;
     }
 
     /// Takes a place, or puts `waiter` at the end of the list. A waiter woken by this object has a place.
@@ -66,7 +71,7 @@ impl Limit {
     pub(crate) unsafe fn enter_or_enlist(&self, waiter: &Waiter<Who>) -> Admission {
         let mut places = self.lock();
         if places.open || places.free > 0 {
-            places.free = places.free.saturating_sub(1);
+            places.free -= 1;
             return Admission::Granted;
         }
         // SAFETY: the caller's promise.
@@ -78,11 +83,13 @@ impl Limit {
     #[must_use]
     pub(crate) fn leave(&self) -> Option<ClaimToken<Who>> {
         let mut places = self.lock();
-        let token = places.waiting.claim_first().map(Claimed::into_token);
-        if token.is_none() {
-            places.free += 1;
+        if places.free >= 0
+            && let Some(claimed) = places.waiting.claim_first()
+        {
+            return Some(claimed.into_token());
         }
-        token
+        places.free += 1;
+        None
     }
 
     /// The runtime is stopping: from now on nobody waits, and everybody who does is to be unparked.

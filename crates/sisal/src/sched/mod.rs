@@ -7,6 +7,7 @@
 //!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come; [`driver`]: and from outside.
 //! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`homes`]: the fibers that
 //!   wait on it.
+//! - [`jobs`]: the halves of forks that others may run; [`hogs`]: fibers that compute for long.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
 //! - [`monitor`]: the thread that watches workers; [`overflow`]: what is said when a stack ends.
 //! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done.
@@ -24,7 +25,11 @@ pub(crate) mod driver;
 #[cfg(not(loom))]
 pub(crate) mod grow;
 #[cfg(not(loom))]
+pub(crate) mod hogs;
+#[cfg(not(loom))]
 pub(crate) mod homes;
+#[cfg(not(loom))]
+pub(crate) mod jobs;
 #[cfg(not(loom))]
 pub(crate) mod limit;
 #[cfg(not(loom))]

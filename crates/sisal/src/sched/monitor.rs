@@ -8,8 +8,8 @@
 //! no longer used, and of control blocks.
 //!
 //! # When it sleeps
-//! There is something to watch while fresh work waits and all workers are busy, while mail waits for a busy worker, and while there
-//! are added workers that may have to retire. While the
+//! There is something to watch while fresh work waits and all workers are busy, while mail waits for a busy worker, while one is busy
+//! on which others wait, while fibers that compute for long want a worker, and while there are added workers that may have to retire. While the
 //! depot has stacks to trim, it wakes up for that from time to time. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
 //! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
 
@@ -27,6 +27,8 @@ use std::time::Duration;
 
 /// How often it looks while there is something to watch.
 const TICK: Duration = Duration::from_millis(1);
+/// How often it looks while fibers only might be delayed.
+const SLOW_TICK: Duration = Duration::from_millis(5);
 /// A worker is stuck when it has not begun a turn for so long.
 const STUCK_AFTER: Duration = Duration::from_millis(5);
 /// A fiber's time, before it is asked to yield.
@@ -68,6 +70,12 @@ impl Watch {
         if self.word.swap(AWAKE, Ordering::Relaxed) != AWAKE {
             futex::wake_one(&self.word);
         }
+    }
+
+    /// Lets it look now, whether it sleeps or not.
+    pub(super) fn nudge(&self) {
+        self.word.store(AWAKE, Ordering::Relaxed);
+        futex::wake_one(&self.word);
     }
 
     /// There is something to trim: if it sleeps and does not know, it is told.
@@ -129,13 +137,17 @@ impl Monitor {
     pub(super) fn run(mut self) {
         while self.shared.phase() != Phase::Ended {
             self.now = Moment::now();
+            if self.shared.place_hogs() {
+                self.last_waiting = self.now;
+            }
             self.look_at_workers();
             self.trim();
             if self.workers_need_it() {
                 self.last_busy = self.now;
             }
             if self.now.since(self.last_busy) <= LINGER {
-                futex::wait(&self.shared.watch.word, AWAKE, Some(TICK));
+                let tick = if self.is_urgent() { TICK } else { SLOW_TICK };
+                futex::wait(&self.shared.watch.word, AWAKE, Some(tick));
             } else {
                 self.sleep();
             }
@@ -151,7 +163,7 @@ impl Monitor {
             let believed = declared && !std::mem::replace(&mut self.seen[worker].believed, declared);
             stuck |= held >= STUCK_AFTER || believed;
             if held >= SLICE {
-                self.shared.remotes[worker].told.must_yield.store(1, Ordering::Relaxed);
+                self.hold_back(worker);
             }
             if held >= BLOCKING_AFTER && !declared && !std::mem::replace(&mut self.seen[worker].named, true) {
                 self.name_blocker(worker, held);
@@ -176,6 +188,16 @@ impl Monitor {
             *seen = Seen { heartbeat, since: self.now, named: false, believed: false };
         }
         self.now.since(seen.since)
+    }
+
+    /// The fiber that runs on `worker` has had its time.
+    fn hold_back(&self, worker: usize) {
+        let remote = &self.shared.remotes[worker];
+        remote.told.must_yield.store(1, Ordering::Relaxed);
+        // One that has waited before is no hog, but has much to do just now.
+        if let Some(fiber) = remote.shown.running().filter(|_| !remote.shown.has_waited()) {
+            self.shared.hogs.remember(fiber.spawned_at());
+        }
     }
 
     fn name_blocker(&mut self, worker: usize, held: Duration) {
@@ -233,8 +255,18 @@ impl Monitor {
     }
 
     fn workers_need_it(&self) -> bool {
+        self.is_urgent() || (0..self.shared.remotes.len()).any(|worker| self.delays_others(worker))
+    }
+
+    /// Whether others wait on a worker that is busy.
+    fn delays_others(&self, worker: usize) -> bool {
+        self.shared.remotes[worker].shown.homed_besides_running() > 0 && !self.shared.idle.is_sleeping(worker)
+    }
+
+    fn is_urgent(&self) -> bool {
         let shared = &self.shared;
-        (shared.has_fresh() && shared.idle.all_busy())
+        shared.hogs.are_waiting()
+            || (shared.has_fresh() && shared.idle.all_busy())
             || shared.remotes.iter().any(|remote| remote.life() == Life::Added)
             || (0..shared.remotes.len()).any(|worker| self.has_waiting_mail(worker))
     }

@@ -42,6 +42,12 @@ impl Worker {
         self.shared.push_to_least_loaded(fiber);
     }
 
+    /// Queues a fresh fiber that will compute for long.
+    pub(crate) fn enqueue_hog(&self, fiber: FiberRef) {
+        self.remote().shown.counts.spawned.increment();
+        self.shared.enqueue_hog(fiber);
+    }
+
     /// Queues a fresh fiber that must start on `worker`.
     pub(crate) fn enqueue_on(&self, worker: usize, fiber: FiberRef) {
         if worker == self.index {
@@ -143,6 +149,7 @@ impl Shared {
         match to {
             Placement::Worker(worker) => self.send(worker, fiber),
             Placement::Spread => self.push_to_least_loaded(fiber),
+            Placement::Alone => self.enqueue_hog(fiber),
             Placement::Anywhere => {
                 // SAFETY: fresh from its allocation.
                 unsafe { self.injector.push([fiber.as_ptr()]) };
@@ -176,7 +183,12 @@ impl Shared {
         };
         let exists = |worker: &usize| matches!(self.remotes[*worker].life(), Life::Base | Life::Added);
         let worker = (0..self.remotes.len()).filter(exists).min_by_key(load).unwrap_or(0);
-        // SAFETY: fresh from its allocation.
+        self.push_to_lane(worker, fiber);
+    }
+
+    /// Queues a fresh fiber with `worker`, from where others may take it if that one does not come for it.
+    pub(super) fn push_to_lane(&self, worker: usize, fiber: FiberRef) {
+        // SAFETY: fresh from its allocation, or out of a queue just now.
         unsafe { self.remotes[worker].lane.push([fiber.as_ptr()]) };
         // ORDERING: sched/README; as mail for that worker if it sleeps, and else as fresh work for all.
         fence(Ordering::SeqCst);
@@ -205,5 +217,7 @@ pub(crate) enum Placement {
     Anywhere,
     /// With the worker that homes fewest.
     Spread,
+    /// Where it delays nobody.
+    Alone,
     Worker(usize),
 }

@@ -53,6 +53,8 @@ pub(crate) struct Told {
     life: AtomicU8,
     /// The fiber that runs has used up its time: let it yield at its next call.
     pub(crate) must_yield: AtomicU8,
+    /// How many forks to go until it looks around. Counted down by itself, set to 0 by whoever wants it to look.
+    pub(crate) forks_to_look: AtomicU32,
     /// It waits for a stack, and sleeps. Set by itself.
     pub(crate) starved: AtomicU8,
     /// It does so with fresh fibers that must start there. Set by itself.
@@ -93,6 +95,7 @@ impl Remote {
             told: CachePadded::new(Told {
                 life: AtomicU8::new(Life::Absent as u8),
                 must_yield: AtomicU8::new(0),
+                forks_to_look: AtomicU32::new(0),
                 starved: AtomicU8::new(0),
                 starved_with_pinned: AtomicU8::new(0),
             }),
@@ -177,6 +180,11 @@ impl Shown {
             let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
             self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
         }
+    }
+
+    /// Whether the fiber that runs there has waited before.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.running.is_homed.load(Ordering::Relaxed) != 0
     }
 
     /// How many fibers live there besides the one that runs, as far as can be seen.

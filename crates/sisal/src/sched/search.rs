@@ -27,7 +27,7 @@ const POLL_EVERY: u32 = 61;
 
 /// How long a worker that always has something to do may go without looking at its timers, its inbox and what comes from outside, in
 /// nanoseconds. Where turns are long, it looks more often than every so many turns.
-const LISTEN_EVERY: u64 = 50_000;
+pub(super) const LISTEN_EVERY: u64 = 50_000;
 
 /// How often in a row the fiber woken last may go before all others.
 const MOST_IN_A_ROW: u32 = 32;
@@ -187,6 +187,11 @@ impl Worker {
     pub(super) fn pick(&self) -> Option<FiberRef> {
         self.begin_turn();
         if self.fresh_due.get() { None } else { self.pop_ready() }
+    }
+
+    /// Whether no fiber of this worker is ready.
+    pub(super) fn nothing_to_resume(&self) -> bool {
+        self.run_next.get().is_none() && self.ready.is_empty() && self.remote().inbox.is_empty()
     }
 
     /// For a fiber that wants to yield: whether there is no one to yield to.
@@ -374,11 +379,23 @@ impl Worker {
     /// Takes half of what has waited for a while in another's deque.
     fn steal_from(&self, victim: usize) -> Option<FiberRef> {
         let ring = &self.shared.remotes[victim].ring;
-        let waited = ring.oldest().is_some_and(|oldest| self.has_waited(victim, oldest));
+        let oldest = ring.oldest();
+        if oldest.is_none() {
+            self.ask_for_jobs(victim);
+        }
+        let waited = oldest.is_some_and(|oldest| self.has_waited(victim, oldest));
         if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
             return Some(fiber(header));
         }
         None
+    }
+
+    /// Has another worker look at its next fork who is hungry.
+    fn ask_for_jobs(&self, victim: usize) {
+        let countdown = &self.shared.remotes[victim].told.forks_to_look;
+        if countdown.load(Ordering::Relaxed) != 0 {
+            countdown.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Takes what was placed with another worker, if that one does not come for it.

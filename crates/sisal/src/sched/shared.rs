@@ -1,6 +1,7 @@
 //! What all workers of a runtime have in common.
 
 use super::counts::Counts;
+use super::hogs::Hogs;
 use super::idle::{Bed, Idle};
 use super::limit::Limit;
 use super::monitor::Watch;
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) remotes: Box<[Remote]>,
     pub(crate) idle: Idle,
     pub(crate) injector: CachePadded<Injector<Header>>,
+    pub(crate) hogs: Hogs,
     pub(crate) depot: Depot,
     /// Stacks of other size classes, and those of `stack::grow`. They are not limited: whoever calls `grow` holds another stack
     /// already, and if it waited for one, so might all.
@@ -86,6 +88,7 @@ impl Shared {
             remotes: (0..config.max_workers).map(|_| Remote::new()).collect(),
             idle: Idle::new(config.workers, config.max_workers),
             injector: CachePadded::new(Injector::new()),
+            hogs: Hogs::new(),
             depot: Depot::new(config.max_stacks),
             others: Depot::new(None),
             recall: AtomicU32::new(0),

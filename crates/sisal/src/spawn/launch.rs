@@ -29,13 +29,15 @@ pub(crate) struct Options {
 }
 
 /// Where a fiber is to start.
-#[derive(Copy, Clone, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Start {
     /// On any worker.
     #[default]
     Anywhere,
     /// On any worker, but rather the one that homes fewest.
     Spread,
+    /// On any worker, but rather one that homes none.
+    Alone,
     /// On the worker that spawns it.
     Here,
     /// On this worker.
@@ -77,9 +79,11 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
         let fiber = body::allocate(birth, f);
         // SAFETY: made with this `T` just now.
         let handle = unsafe { JoinHandle::new(fiber) };
+        let computes = options.start == Start::Anywhere && shared.hogs.are_spawned_at(place);
+        let start = if computes { Start::Alone } else { options.start };
         match inside {
-            Some(worker) => enqueue_inside(worker, fiber, options.start, place),
-            None => shared.enqueue_outside(fiber, options.start.seen_from_outside()),
+            Some(worker) => enqueue_inside(worker, fiber, start, place),
+            None => shared.enqueue_outside(fiber, start.seen_from_outside()),
         }
         Ok(handle)
     })
@@ -135,6 +139,7 @@ fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) 
         Start::Anywhere if worker.spawns_for_accepted() => worker.enqueue_spread(fiber),
         Start::Anywhere => worker.enqueue_fresh(fiber),
         Start::Spread => worker.enqueue_spread(fiber),
+        Start::Alone => worker.enqueue_hog(fiber),
         Start::Here => worker.enqueue_pinned(fiber),
         Start::On(index) => worker.enqueue_on(index, fiber),
     }
@@ -146,6 +151,7 @@ impl Start {
         match self {
             Start::Anywhere => Placement::Anywhere,
             Start::Spread => Placement::Spread,
+            Start::Alone => Placement::Alone,
             Start::On(worker) => Placement::Worker(worker),
             Start::Here => unreachable!("INVARIANT: refused by `check`"),
         }

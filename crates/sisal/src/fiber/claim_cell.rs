@@ -1,0 +1,127 @@
+//! The claim cell of an exposed job: who runs it, and how its owner hears of the end.
+//!
+//! A job of [`join`](crate::par::join) lies in its owner's frame. As long as nobody else can see it, its owner takes it back by forgetting
+//! it. When it is *exposed*, the cell stands between the two: it is counted, so it outlives the job and whoever looks at it late.
+//!
+//! # Protocol
+//! - *Take* (owner or thief): exchange OPEN for TAKEN. One wins, and runs the job; the loser never touches it.
+//! - *Finish* (a thief that won): the result is in the owner's frame. Under the lock, say done, and claim the owner if it waits. The
+//!   owner may leave its frame right after, so nothing of the job is touched any more.
+//! - *Wait* (an owner that lost): under the lock, if it is done, go on; else stand in the list. So the owner misses no end.
+//!
+//! The wait can't be cancelled: the thief works in the owner's frame. A job whose fiber is dropped before it ran was never taken, so its
+//! owner takes it back.
+#![allow(unsafe_code, reason = "the owner's wait is reached by pointer, under the lock")]
+
+use super::wait_list::WaitList;
+use super::waiter::{ClaimToken, Claimed, Identity, Waiter};
+use crate::prim::atomic::{AtomicU32, Ordering};
+use crate::prim::lock::Lock;
+
+const OPEN: u32 = 0;
+const TAKEN: u32 = 1;
+
+/// See the [module](self).
+pub(crate) struct ClaimCell<P> {
+    word: AtomicU32,
+    end: Lock<End<P>>,
+}
+
+struct End<P> {
+    is_done: bool,
+    owner: WaitList<P>,
+}
+
+// SAFETY: the owner's wait is reached under the lock only.
+unsafe impl<P: Send> Send for End<P> {}
+
+impl<P: Identity> ClaimCell<P> {
+    pub(crate) fn new() -> ClaimCell<P> {
+        let end = End { is_done: false, owner: WaitList::new() };
+        ClaimCell { word: AtomicU32::new(OPEN), end: Lock::new(end) }
+    }
+
+    /// Takes the job, to run it; false if somebody else has.
+    #[must_use]
+    pub(crate) fn take(&self) -> bool {
+        // ORDERING: Relaxed: it only decides. A thief sees the job by the queue it has the cell from.
+        self.word.compare_exchange(OPEN, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// The thief is done: whoever waits for that is to be unparked.
+    pub(crate) fn finish(&self) -> Option<ClaimToken<P>> {
+        let mut end = self.end.lock();
+        end.is_done = true;
+        end.owner.claim_first().map(Claimed::into_token)
+    }
+
+    /// The owner wants to wait for the thief; false if that is done.
+    ///
+    /// # Safety
+    /// As for [`WaitList::push`]; the wait is ended by this cell only.
+    #[must_use]
+    pub(crate) unsafe fn enlist(&self, owner: &Waiter<P>) -> bool {
+        let mut end = self.end.lock();
+        if !end.is_done {
+            // SAFETY: the caller's promise.
+            unsafe { end.owner.push(owner) };
+        }
+        !end.is_done
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::fiber::waiter::Wait;
+    use crate::fiber::who::Who;
+    use crate::park::{self, Waiting};
+    use crate::prim::reason::Reason;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+    use std::collections::HashSet;
+    use std::panic::Location;
+    use std::sync::Mutex;
+
+    /// An owner and a thief: one of the two runs the job, and the owner sees the result. Reached: the owner took it back, found it done, and
+    /// waited.
+    #[test]
+    fn loom_claim_cell_runs_a_job_once() {
+        let seen: &'static Mutex<HashSet<&str>> = Box::leak(Box::default());
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let shared = Arc::new((ClaimCell::<Who>::new(), AtomicUsize::new(0)));
+            let thief = {
+                let shared = shared.clone();
+                loom::thread::spawn(move || {
+                    if shared.0.take() {
+                        shared.1.store(7, Ordering::Relaxed);
+                        if let Some(token) = shared.0.finish() {
+                            park::unpark(token);
+                        }
+                    }
+                })
+            };
+            if shared.0.take() {
+                shared.1.store(7, Ordering::Relaxed);
+                seen.lock().unwrap().insert("taken back");
+            } else {
+                let wait = Wait::new(park::me());
+                let waiter = Waiter::solo(&wait);
+                // SAFETY: both stay in this frame until the wait is over.
+                if unsafe { shared.0.enlist(&waiter) } {
+                    let place = Location::caller();
+                    let waiting = Waiting { reason: Reason::Job, object: 0, place, deadline: None, cancellable: false };
+                    park::park(&wait, &waiting);
+                    seen.lock().unwrap().insert("waited");
+                } else {
+                    seen.lock().unwrap().insert("found it done");
+                }
+            }
+            assert_eq!(shared.1.load(Ordering::Relaxed), 7);
+            thief.join().unwrap();
+        });
+        assert_eq!(seen.lock().unwrap().len(), 3);
+    }
+}

@@ -1,0 +1,90 @@
+//! A job: the half of a fork that its owner, a fiber, has put aside for later. The scheduler lets others see it when they are hungry.
+//!
+//! The open jobs of a fiber form a list in its own frames, the newest first.
+#![allow(unsafe_code, reason = "jobs lie in the frames of their owners")]
+
+use super::ambient::Scope;
+use super::claim_cell::ClaimCell;
+use super::header::FiberRef;
+use super::who::Who;
+use crate::prim::reason::Place;
+use std::cell::OnceCell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A job, the part of it that the scheduler knows.
+pub(crate) struct Job {
+    /// Runs it in the fiber that has taken it, to the end, whatever happens.
+    run: unsafe fn(NonNull<Job>),
+    pub(crate) place: Place,
+    older: Option<NonNull<Job>>,
+    /// What its owner was inside when it put the job aside.
+    pub(crate) scope: Option<NonNull<Scope>>,
+    /// There once it is exposed.
+    cell: OnceCell<Arc<ClaimCell<Who>>>,
+}
+
+impl Job {
+    /// Runs a job in the fiber that has taken it.
+    ///
+    /// # Safety
+    /// The caller has taken it.
+    pub(crate) unsafe fn run(job: NonNull<Job>) {
+        // SAFETY: the owner of a job that was taken stays in its frame until it is told of the end.
+        let run = unsafe { job.as_ref().run };
+        // SAFETY: the caller's promise.
+        unsafe { run(job) };
+    }
+
+    /// A job of `owner`, the running fiber, which it can [put aside](FiberRef::put_aside).
+    #[inline]
+    pub(crate) fn new(owner: FiberRef, place: Place, run: unsafe fn(NonNull<Job>)) -> Job {
+        Job { run, place, older: owner.jobs.get(), scope: owner.scope.get(), cell: OnceCell::new() }
+    }
+
+    /// Makes the cell: from now on others can see the job.
+    pub(crate) fn expose(&self) -> &Arc<ClaimCell<Who>> {
+        self.cell.get_or_init(|| Arc::new(ClaimCell::new()))
+    }
+
+    /// The cell, if others can see the job.
+    #[inline]
+    pub(crate) fn cell(&self) -> Option<&Arc<ClaimCell<Who>>> {
+        self.cell.get()
+    }
+}
+
+impl FiberRef {
+    /// Puts a job of this fiber, which runs, where others may find it when they are hungry.
+    ///
+    /// # Safety
+    /// The job was made for this fiber, which has put no other aside since, and stays where it is until it is
+    /// [taken back](Self::take_back) and, if it was exposed, run by whoever took it.
+    #[inline]
+    pub(crate) unsafe fn put_aside(self, job: &Job) {
+        self.jobs.set(Some(NonNull::from(job)));
+    }
+
+    /// Takes the job off that was put aside last.
+    #[inline]
+    pub(crate) fn take_back(self, job: &Job) {
+        debug_assert_eq!(self.jobs.get(), Some(NonNull::from(job)), "INVARIANT: jobs are taken back in order");
+        self.jobs.set(job.older);
+    }
+
+    /// The oldest job of this fiber that nobody else can see. Those that others can see are all older.
+    pub(crate) fn oldest_hidden(self) -> Option<NonNull<Job>> {
+        let mut oldest = None;
+        let mut next = self.jobs.get();
+        while let Some(job) = next {
+            // SAFETY: jobs in the list stay until they are taken off.
+            let job_ref = unsafe { job.as_ref() };
+            if job_ref.cell.get().is_some() {
+                break;
+            }
+            oldest = Some(job);
+            next = job_ref.older;
+        }
+        oldest
+    }
+}

@@ -1,0 +1,184 @@
+//! One fork: two closures, of which the second is put aside for others while the first runs.
+#![allow(unsafe_code, reason = "the second closure and its result lie in this frame, where others may reach them")]
+
+use crate::fiber::header::FiberRef;
+use crate::fiber::job::Job;
+use crate::fiber::waiter::{Wait, Waiter};
+use crate::park::scope::{self, Entry};
+use crate::park::{self, Waiting};
+use crate::prim::clock::Moment;
+use crate::prim::reason::{Place, Reason};
+use crate::sched::worker::{self, Worker};
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+use std::thread;
+
+/// Calls both closures, the second on another worker meanwhile if there is one with nothing to do, and returns both results.
+///
+/// A fork that nobody takes costs a few nanoseconds, so it can stand at every node of a tree. Both closures may wait: the worker goes on
+/// with other fibers. Whoever waits for a stolen half runs nothing else on its stack, so locks may be held across a fork.
+///
+/// Outside of a runtime the two are called one after the other.
+///
+/// # Panics
+/// If one of them panics, that comes out when both have ended; if both do, the first one's. If the first panics before anybody has taken the
+/// second, that is dropped.
+///
+/// ```
+/// fn fib(n: u64) -> u64 {
+///     if n < 2 {
+///         return n;
+///     }
+///     let (a, b) = sisal::par::join(|| fib(n - 1), || fib(n - 2));
+///     a + b
+/// }
+/// assert_eq!(sisal::run(|| fib(20)), 6_765);
+/// ```
+#[track_caller]
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let place = Location::caller();
+    worker::with_fiber(|running| match running {
+        Some((worker, me)) => fork(worker, me, place, Offer::OnDemand, a, b),
+        None => (a(), b()),
+    })
+}
+
+/// Whether somebody has nothing to do and wants a part of what the caller does: to be asked between two chunks of a loop, which
+/// then [splits](split). Also lets other fibers of the worker have a turn, when it is time.
+#[inline]
+pub(super) fn somebody_is_hungry(place: Place) -> bool {
+    worker::with_fiber(|running| running.is_some_and(|(worker, me)| worker.look_around(me, place)))
+}
+
+/// As [`join`], for one who has been asked: the second closure is offered to others at once.
+pub(super) fn split<A, B, RA, RB>(place: Place, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    worker::with_fiber(|running| match running {
+        Some((worker, me)) => fork(worker, me, place, Offer::AtOnce, a, b),
+        None => (a(), b()),
+    })
+}
+
+/// When others get to see the second half of a fork.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Offer {
+    OnDemand,
+    AtOnce,
+}
+
+#[inline]
+fn fork<A, B, RA, RB>(worker: &Worker, me: FiberRef, place: Place, offer: Offer, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB,
+{
+    let half = Half::new(me, place, b);
+    // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
+    unsafe { me.put_aside(&half.job) };
+    match offer {
+        Offer::OnDemand => _ = worker.look_around(me, place),
+        Offer::AtOnce => worker.expose(me, NonNull::from(&half.job)),
+    }
+    let first = catch_unwind(AssertUnwindSafe(a));
+    me.take_back(&half.job);
+    if half.job.cell().is_some() {
+        return half.settle(place, first);
+    }
+    // SAFETY: nobody else has seen it.
+    let b = unsafe { half.take() };
+    match first {
+        Ok(first) => (first, b()),
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// The second half of a fork.
+#[repr(C)]
+struct Half<B, RB> {
+    job: Job,
+    f: UnsafeCell<ManuallyDrop<B>>,
+    result: UnsafeCell<MaybeUninit<thread::Result<RB>>>,
+}
+
+impl<B: FnOnce() -> RB, RB> Half<B, RB> {
+    #[inline]
+    fn new(owner: FiberRef, place: Place, f: B) -> Half<B, RB> {
+        Half {
+            job: Job::new(owner, place, Self::run_stolen),
+            f: UnsafeCell::new(ManuallyDrop::new(f)),
+            result: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Takes the closure out.
+    ///
+    /// # Safety
+    /// By whoever has taken the job, once.
+    #[inline]
+    unsafe fn take(&self) -> B {
+        // SAFETY: the caller's promise.
+        unsafe { ManuallyDrop::take(&mut *self.f.get()) }
+    }
+
+    /// Runs it in a fiber of its own, inside of what its owner was inside.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take); `job` is that of such a half.
+    unsafe fn run_stolen(job: NonNull<Job>) {
+        // SAFETY: the job is the first field. The owner does not leave its frame before it is told of the end.
+        let half = unsafe { job.cast::<Self>().as_ref() };
+        // SAFETY: the caller's promise.
+        let f = unsafe { half.take() };
+        let result = catch_unwind(AssertUnwindSafe(|| match half.job.scope {
+            None => f(),
+            // SAFETY: the scope is around the frame of the owner, which stays.
+            Some(scope) => match &unsafe { scope.as_ref() }.node {
+                Some(node) => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
+                None => scope::shielded(f),
+            },
+        }));
+        // SAFETY: the owner reads it when it has been told.
+        unsafe { (*half.result.get()).write(result) };
+    }
+
+    /// Others have seen the half: takes it back and runs it, or waits for whoever has taken it.
+    #[cold]
+    fn settle<RA>(&self, place: Place, first: thread::Result<RA>) -> (RA, RB) {
+        let cell = self.job.cell().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
+        let second = if cell.take() {
+            // SAFETY: taken just now.
+            let b = unsafe { self.take() };
+            first.is_ok().then(|| catch_unwind(AssertUnwindSafe(b)))
+        } else {
+            let wait = Wait::new(park::me());
+            let waiter = Waiter::solo(&wait);
+            // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
+            if unsafe { cell.enlist(&waiter) } {
+                let object = ptr::from_ref(&**cell).addr();
+                let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
+                park::park(&wait, &waiting);
+            }
+            // SAFETY: the thief has written it, and touches it no more.
+            Some(unsafe { (*self.result.get()).assume_init_read() })
+        };
+        match (first, second) {
+            (Ok(first), Some(Ok(second))) => (first, second),
+            (Err(payload), _) | (Ok(_), Some(Err(payload))) => resume_unwind(payload),
+            (Ok(_), None) => unreachable!("INVARIANT: it is run unless the first has panicked"),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Fibers that compute for long, and where they start.
+//!
+//! A started fiber stays on its worker, so one that computes for long without a call into the runtime delays all that wait there. Fibers
+//! that are said to be like that start where nobody waits: on a worker that sleeps and homes none, or on one that the monitor adds for it, as
+//! long as there may be more. If there may not, they start anywhere, like all others.
+//!
+//! Fibers are said to be like that by whoever spawns them, or because of the place they were spawned at: the monitor keeps the places of
+//! those that it has seen hold a worker for long. So the second time nobody suffers.
+#![allow(unsafe_code, reason = "fibers are put into intrusive queues, and places kept as pointers")]
+
+use super::remote::Life;
+use super::shared::{Phase, Shared};
+use super::threads;
+use crate::fiber::header::{FiberRef, Header};
+use crate::prim::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use crate::prim::reason::Place;
+use crate::queue::injector::Injector;
+use std::panic::Location;
+use std::ptr;
+use std::sync::Arc;
+
+/// How many places are kept. A program has a few; who has more gets no worse than without.
+const PLACES: usize = 64;
+
+/// See the [module](self).
+pub(crate) struct Hogs {
+    /// The first `known` are set, and stay.
+    places: [AtomicPtr<Location<'static>>; PLACES],
+    known: AtomicUsize,
+    /// Those for whom the monitor is to find a worker.
+    waiting: Injector<Header>,
+}
+
+impl Hogs {
+    pub(super) fn new() -> Hogs {
+        Hogs {
+            places: [const { AtomicPtr::new(ptr::null_mut()) }; PLACES],
+            known: AtomicUsize::new(0),
+            waiting: Injector::new(),
+        }
+    }
+
+    /// Whether fibers spawned at `place` have been seen to compute for long.
+    #[inline]
+    pub(crate) fn are_spawned_at(&self, place: Place) -> bool {
+        // ORDERING: Relaxed: a pointer to something that never changes.
+        let known = self.known.load(Ordering::Relaxed);
+        known != 0 && self.places[..known].iter().any(|other| ptr::eq(other.load(Ordering::Relaxed), place))
+    }
+
+    /// Remembers a place. For the monitor alone.
+    pub(super) fn remember(&self, place: Place) {
+        let known = self.known.load(Ordering::Relaxed);
+        if known < PLACES && !self.are_spawned_at(place) {
+            self.places[known].store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+            self.known.store(known + 1, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn are_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+impl Shared {
+    /// Queues a fresh fiber that will compute for long.
+    pub(crate) fn enqueue_hog(&self, fiber: FiberRef) {
+        if let Some(worker) = self.lonely_sleeper() {
+            return self.push_to_lane(worker, fiber);
+        }
+        // SAFETY: fresh from its allocation.
+        unsafe { self.hogs.waiting.push([fiber.as_ptr()]) };
+        // ORDERING: pairs with the fence in `Monitor::sleep`: queued before we look whether it sleeps.
+        fence(Ordering::SeqCst);
+        self.watch.nudge();
+    }
+
+    /// A worker that sleeps, and on which nobody would be delayed.
+    fn lonely_sleeper(&self) -> Option<usize> {
+        (0..self.remotes.len()).find(|&worker| {
+            let remote = &self.remotes[worker];
+            matches!(remote.life(), Life::Base | Life::Added)
+                && remote.shown.homed.load(Ordering::Relaxed) == 0
+                && remote.lane.is_empty()
+                && self.idle.is_sleeping(worker)
+        })
+    }
+
+    /// Finds workers for those who wait for one; true if there were any. For the monitor alone.
+    pub(super) fn place_hogs(self: &Arc<Shared>) -> bool {
+        let mut placed = false;
+        while let Some(header) = self.hogs.waiting.take_share(1, 1, |_| ()) {
+            placed = true;
+            // SAFETY: out of a queue just now, so it is not done.
+            let fiber = unsafe { FiberRef::new(header) };
+            let running = self.phase() == Phase::Running;
+            match self.lonely_sleeper().or_else(|| running.then(|| self.add_lonely()).flatten()) {
+                Some(worker) => self.push_to_lane(worker, fiber),
+                None => {
+                    // SAFETY: as above.
+                    unsafe { self.injector.push([header]) };
+                    // ORDERING: sched/README, waking for fresh work.
+                    fence(Ordering::SeqCst);
+                    self.announce_fresh();
+                }
+            }
+        }
+        placed
+    }
+
+    /// One more worker: one that was about to go and homes nobody, or a new one.
+    fn add_lonely(self: &Arc<Shared>) -> Option<usize> {
+        let workers = || 0..self.remotes.len();
+        workers()
+            .find(|&worker| {
+                let remote = &self.remotes[worker];
+                remote.shown.homed.load(Ordering::Relaxed) == 0
+                    && remote.lane.is_empty()
+                    && remote.change_life(Life::Retiring, Life::Added)
+            })
+            .or_else(|| {
+                let absent = workers().find(|&worker| self.remotes[worker].life() == Life::Absent)?;
+                threads::start_added(self, absent).then_some(absent)
+            })
+    }
+}

@@ -1,0 +1,125 @@
+//! Jobs: the halves of forks that their owner has put aside for later, and others may run meanwhile.
+//!
+//! The open jobs of a fiber form a list in its own frames, the newest first. Nobody else sees it, so a job is put there and taken back by a
+//! few plain stores. Jobs are *exposed*, the oldest first, since that is mostly the biggest,
+//! - when somebody is hungry: every so many forks the fiber looks, and at once when a worker that searches asks;
+//! - all of them when the fiber waits or gives way: its first half may wait for what is in the second.
+//!
+//! An exposed job is a fresh fiber like any other: others steal it, it may wait, and if it is not stolen its own worker runs it. It takes
+//! the job by its [claim cell](crate::fiber::claim_cell), or finds that it comes too late.
+#![allow(unsafe_code, reason = "jobs lie in the frames of their owners")]
+
+use super::poke::poke;
+use super::search::LISTEN_EVERY;
+use super::worker::Worker;
+use crate::fiber::body;
+use crate::fiber::claim_cell::ClaimCell;
+use crate::fiber::end::Freeing;
+use crate::fiber::header::{Birth, FiberRef};
+use crate::fiber::job::Job;
+use crate::fiber::who::Who;
+use crate::prim::atomic::Ordering;
+use crate::prim::reason::Place;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// How many forks there are between two looks at who is hungry and what has come. A look costs about as much as twenty forks.
+pub(super) const LOOK_EVERY: u32 = 512;
+
+impl Worker {
+    /// Called at every fork and at every chunk of a loop: now and then, and when it is asked to, the worker looks around. True if somebody
+    /// has nothing to do, and the fiber had no job for them.
+    #[inline]
+    pub(crate) fn look_around(&self, me: FiberRef, place: Place) -> bool {
+        let countdown = &self.remote().told.forks_to_look;
+        // Others set it to 0. If that is lost, the next look comes soon.
+        let left = countdown.load(Ordering::Relaxed);
+        if left == 0 {
+            return self.look_around_now(me, place);
+        }
+        countdown.store(left - 1, Ordering::Relaxed);
+        false
+    }
+
+    #[cold]
+    fn look_around_now(&self, me: FiberRef, place: Place) -> bool {
+        let told = &self.remote().told;
+        told.forks_to_look.store(LOOK_EVERY, Ordering::Relaxed);
+        let now = self.read_clock();
+        if told.must_yield.load(Ordering::Relaxed) != 0 || now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
+            self.heard_at.set(now);
+            self.fire_timers(now);
+            self.look_outside();
+            if !self.nothing_to_resume() {
+                self.yield_now(me, place);
+            }
+        }
+        if !self.remote().ring.is_empty() || !self.shared.idle.has_hungry() {
+            return false;
+        }
+        match me.oldest_hidden() {
+            Some(oldest) => self.expose(me, oldest),
+            None => return true,
+        }
+        false
+    }
+
+    /// The fiber is about to leave its stack.
+    #[cold]
+    pub(super) fn expose_all(&self, me: FiberRef) {
+        while let Some(job) = me.oldest_hidden() {
+            self.expose(me, job);
+        }
+    }
+
+    /// Lets others see a job of `me`, the running fiber.
+    pub(crate) fn expose(&self, me: FiberRef, job: NonNull<Job>) {
+        // SAFETY: a job in the list of the running fiber.
+        let seen = unsafe { job.as_ref() };
+        if let Some(scope) = seen.scope {
+            // SAFETY: the scope is around the job's frame. What it follows has to reach whoever runs the job.
+            unsafe { scope.as_ref().follow(&poke) };
+        }
+        let cell = Arc::clone(seen.expose());
+        if let Some(limit) = &self.shared.limit {
+            limit.enter_beyond();
+        }
+        let birth = Birth {
+            id: self.next_id(),
+            runtime: me.runtime,
+            class: self.shared.config.class,
+            pinned: false,
+            spawned_at: seen.place,
+            name: None,
+        };
+        let exposed = Exposed { job, cell };
+        let fiber = body::allocate(birth, move || exposed.run());
+        let freeing = fiber.end.detach(|_| unreachable!("INVARIANT: nobody awaits it"));
+        debug_assert_eq!(freeing, Freeing::Theirs);
+        self.enqueue_fresh(fiber);
+    }
+}
+
+/// What runs an exposed job, unless its owner has.
+struct Exposed {
+    job: NonNull<Job>,
+    cell: Arc<ClaimCell<Who>>,
+}
+
+// SAFETY: the job is touched by whoever has taken it only, and what it runs may go to another thread.
+unsafe impl Send for Exposed {}
+
+impl Exposed {
+    fn run(self) {
+        if !self.cell.take() {
+            return;
+        }
+        // SAFETY: taken just now, so its owner waits for us in the frame where it lies.
+        unsafe {
+            Job::run(self.job);
+        }
+        if let Some(token) = self.cell.finish() {
+            super::unpark::unpark(token);
+        }
+    }
+}

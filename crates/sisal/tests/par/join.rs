@@ -1,0 +1,217 @@
+//! Forks.
+
+use crate::common::{background, in_main_fiber, with_workers};
+use sisal::par::join;
+use sisal::sync::{Barrier, Mutex};
+use sisal::{chan, spawn, yield_now};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+fn leaves(depth: u32, counted: &AtomicUsize) {
+    if depth == 0 {
+        counted.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    join(|| leaves(depth - 1, counted), || leaves(depth - 1, counted));
+}
+
+#[test]
+fn a_fork_at_every_call_gives_what_calls_give() {
+    with_workers(|workers| in_main_fiber(workers, || assert_eq!(fib(25), 75_025)));
+}
+
+#[test]
+fn outside_of_a_runtime_both_are_called() {
+    assert_eq!(fib(15), 610);
+}
+
+#[test]
+fn trees_have_all_their_leaves() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for depth in [0, 1, 10, 15] {
+                let counted = AtomicUsize::new(0);
+                leaves(depth, &counted);
+                assert_eq!(counted.load(Ordering::Relaxed), 1 << depth);
+            }
+        });
+    });
+}
+
+#[test]
+fn eight_threads_fork_at_once() {
+    let runtime = background(4);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| runtime.run(|| assert_eq!(fib(20), 6_765)));
+        }
+    });
+}
+
+#[test]
+fn halves_that_wait_for_each_other_end() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for _ in 0..100 {
+                let (sender, receiver) = chan::bounded(0);
+                let (_, got) = join(move || sender.send(7).unwrap(), move || receiver.recv().unwrap());
+                assert_eq!(got, 7);
+                let (sender, receiver) = chan::bounded(0);
+                let (got, _) = join(move || receiver.recv().unwrap(), move || sender.send(8).unwrap());
+                assert_eq!(got, 8);
+            }
+        });
+    });
+}
+
+/// A pool whose waiting workers run other jobs on top of a blocked frame would run one here that wants the same mutex.
+#[test]
+fn a_mutex_may_be_held_across_a_fork() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let mutex = Arc::new(Mutex::new(0));
+            let fibers: Vec<_> = (0..50)
+                .map(|_| {
+                    let mutex = Arc::clone(&mutex);
+                    spawn(move || {
+                        let mut held = mutex.lock();
+                        let (a, b) = join(
+                            || {
+                                yield_now();
+                                fib(8)
+                            },
+                            || fib(9),
+                        );
+                        *held += a + b;
+                    })
+                })
+                .collect();
+            fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+            assert_eq!(*mutex.lock(), 50 * (21 + 34));
+        });
+    });
+}
+
+/// Two fibers of one worker, each of which forks, waits in its first half, and goes on after the other has forked: each takes its own.
+#[test]
+fn fibers_that_take_turns_get_their_own_halves_back() {
+    in_main_fiber(1, || {
+        let turns = |name: usize| {
+            move || {
+                for round in 0..1_000 {
+                    let (a, b) = join(
+                        || {
+                            yield_now();
+                            name * 1_000_000 + round
+                        },
+                        || name * 1_000_000 + round + 1,
+                    );
+                    assert_eq!((a, b), (name * 1_000_000 + round, name * 1_000_000 + round + 1));
+                }
+            }
+        };
+        let (first, second) = (spawn(turns(1)), spawn(turns(2)));
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+fn meet(count: usize, barrier: &Barrier) {
+    if count == 1 {
+        barrier.wait();
+        return;
+    }
+    join(|| meet(count / 2, barrier), || meet(count - count / 2, barrier));
+}
+
+#[test]
+fn a_thousand_leaves_meet_at_a_barrier() {
+    with_workers(|workers| in_main_fiber(workers, || meet(1_000, &Barrier::new(1_000))));
+}
+
+#[test]
+fn a_panic_comes_out_when_both_have_ended() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let ended = AtomicUsize::new(0);
+            let count = |value: u32| {
+                yield_now();
+                ended.fetch_add(1, Ordering::Relaxed);
+                assert_ne!(value, 13, "on purpose");
+                value
+            };
+            for (a, b) in [(13, 1), (1, 13), (13, 13)] {
+                let before = ended.load(Ordering::Relaxed);
+                let result = catch_unwind(AssertUnwindSafe(|| join(|| count(a), || count(b))));
+                assert!(result.is_err());
+                // The first yields, so the second is there for others, but it need not be run when the first has panicked.
+                let ran = ended.load(Ordering::Relaxed) - before;
+                assert!((1..=2).contains(&ran), "{ran} halves ran");
+                assert!(ran == 2 || a == 13, "the second half was not run");
+            }
+        });
+    });
+}
+
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn drop_all(depth: u32, dropped: &AtomicUsize, panics_at: u32) {
+    if depth == 0 {
+        return;
+    }
+    let (mine, theirs) = (Counted(dropped), Counted(dropped));
+    join(
+        move || {
+            let _mine = mine;
+            assert_ne!(depth, panics_at, "on purpose");
+            drop_all(depth - 1, dropped, panics_at);
+        },
+        move || {
+            let _theirs = theirs;
+            yield_now();
+        },
+    );
+}
+
+#[test]
+fn closures_are_dropped_once_whatever_panics() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for panics_at in [0, 1, 5, 10] {
+                let dropped = AtomicUsize::new(0);
+                let result = catch_unwind(AssertUnwindSafe(|| drop_all(10, &dropped, panics_at)));
+                assert_eq!(result.is_err(), panics_at != 0);
+                let forks = if panics_at == 0 { 10 } else { 10 - panics_at + 1 };
+                assert_eq!(dropped.load(Ordering::Relaxed), 2 * forks as usize);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_stolen_half_is_inside_of_what_its_owner_is_inside() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let forever = std::time::Duration::from_secs(3_600);
+            let soon = std::time::Duration::from_millis(5);
+            let (a, b) = sisal::timeout(soon, || join(|| sisal::sleep(forever), || sisal::sleep(forever)));
+            assert!(a.is_err() && b.is_err());
+        });
+    });
+}

@@ -1,0 +1,6 @@
+//! Fork-join: against what runs one after the other, and with everything in it that waits.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod join;
