@@ -12,6 +12,7 @@ use sisal::sync::Event;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream as Client};
 use std::sync::Arc;
+use std::time::Duration;
 
 fn is_exhaustion(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::MFILE.raw_os_error())
@@ -26,13 +27,12 @@ fn listen() -> (TcpListener, SocketAddr) {
 /// Lets every worker wait for a descriptor once: it needs one itself to hear of others.
 fn warm_up(workers: usize) {
     let (listener, address) = listen();
+    let _silent: Vec<_> = (0..workers).map(|_| TcpStream::connect(address).unwrap()).collect();
     for worker in 0..workers {
-        let silent = TcpStream::connect(address).unwrap();
         let (mut served, _) = listener.accept().unwrap();
-        let reader = sisal::spawn_on(worker, move || served.read(&mut [0]).unwrap());
-        settle();
-        drop(silent);
-        assert_eq!(reader.join().unwrap(), 0);
+        served.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let reader = sisal::spawn_on(worker, move || served.read(&mut [0]).unwrap_err());
+        assert_eq!(reader.join().unwrap().kind(), ErrorKind::TimedOut);
     }
 }
 
