@@ -48,14 +48,24 @@ fn homes(workers: usize) -> HashMap<ThreadId, usize> {
     homes
 }
 
+/// Whether no worker homes more than a quarter above the mean.
+fn is_balanced(workers: usize, homes: &HashMap<ThreadId, usize>) -> bool {
+    homes.values().all(|count| 4 * count * workers <= 5 * CONNECTIONS)
+}
+
 #[test]
 fn no_worker_homes_more_than_a_quarter_above_the_mean() {
+    // What waits for a worker is taken by others when it does not come, for instance because the system has no processor for its
+    // thread. On a busy machine that happens now and then, but not every time.
+    const ATTEMPTS: usize = 10;
     guarded(|| {
         assert_eq!(room_for(2 * CONNECTIONS), 2 * CONNECTIONS);
         for workers in [2, 4] {
-            let homes = homes(workers);
-            let most = homes.values().max().unwrap();
-            assert!(4 * most * workers <= 5 * CONNECTIONS, "{workers} workers: {homes:?}");
+            let mut seen = Vec::new();
+            while !seen.last().is_some_and(|homes| is_balanced(workers, homes)) {
+                assert!(seen.len() < ATTEMPTS, "{workers} workers: {seen:?}");
+                seen.push(homes(workers));
+            }
         }
     });
 }
