@@ -8,8 +8,9 @@ use std::process::Command;
 /// Names the file that `.ci/run` counts the skips by, a line for each.
 const SKIPS: &str = "SISAL_SKIPS";
 
-/// Where Debian puts the programs of PostgreSQL, besides a folder for each version, and where users other than root don't look.
+/// Where servers are, and where only root looks by itself.
 const MORE_FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/sbin"];
+/// Where Debian has a folder for each version of PostgreSQL, with its programs in `bin`.
 const POSTGRESQL: &str = "/usr/lib/postgresql";
 
 /// A program that is there.

@@ -16,6 +16,9 @@ const LISTENERS: usize = 10;
 /// How many clients each listener has.
 const CLIENTS: usize = 4;
 
+/// What the server says first. Clients wait for it, or they would open connections faster than those are served.
+const GREETING: u8 = b'!';
+
 /// How a connection ends. Its number says so: the server knows it, too.
 #[derive(Copy, Clone)]
 enum End {
@@ -65,9 +68,10 @@ fn serve(listener: &TcpListener, connections: usize) {
     }
 }
 
-/// Does what the number says, and waits until the client goes.
+/// Greets, does what the number says, and waits until the client goes.
 fn answer(mut stream: TcpStream) {
     let mut number = [0; 8];
+    stream.write_all(&[GREETING]).unwrap();
     // The first byte tells enough, and is left where it is: closing with something unread resets.
     let Ok(1..) = stream.peek(&mut number) else { return };
     let end = end_of(number[0].into());
@@ -82,10 +86,12 @@ fn answer(mut stream: TcpStream) {
 
 fn call(server: SocketAddr, client: usize, rounds: usize) {
     for round in 0..rounds {
-        let number = round * CLIENTS + client;
+        let number = round * CLIENTS + (client + round) % CLIENTS;
         let mut stream = TcpStream::connect(server).unwrap();
         let mut answer = [0; 8];
         stream.write_all(&number.to_le_bytes()).unwrap();
+        stream.read_exact(&mut answer[..1]).unwrap();
+        assert_eq!(answer[0], GREETING);
         match end_of(number) {
             End::Answered => {
                 stream.read_exact(&mut answer).unwrap();
