@@ -6,7 +6,7 @@
 //!
 //! - [`echo`]: the client of the echo cases: one thread, one epoll, no runtime. [`wrk`]: that of HTTP.
 //! - [`server`]: the server as a child process. [`cores`]: who runs where.
-//! - [`histogram`]: latencies.
+//! - The [`histogram`] counts latencies.
 
 mod cores;
 mod echo;

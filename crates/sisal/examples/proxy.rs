@@ -56,10 +56,9 @@ fn serve(listen: &str, target: &str) -> io::Result<()> {
     Nursery::options().cancel_on_signals().run(|n| {
         loop {
             match listener.accept() {
-                Ok((client, peer)) => drop(n.spawn(move || {
-                    if let Err(error) = relay(&client, target) {
-                        sisal::eprintln!("proxy: {peer} to {target}: {error}");
-                    }
+                Ok((client, peer)) => drop(n.spawn(move || match relay(&client, target) {
+                    Err(error) if !is_cancelled(&error) => sisal::eprintln!("proxy: {peer} to {target}: {error}"),
+                    _ => {}
                 })),
                 Err(error) if is_cancelled(&error) => return Ok(()),
                 Err(error) => {

@@ -97,6 +97,15 @@ pub use crate::{
 #[cfg(not(loom))]
 pub use sisal_macros::{main, select, test};
 
+/// The worlds of other runtimes, each behind the feature of its name.
+#[cfg(all(not(loom), any(feature = "hyper", feature = "tokio")))]
+pub mod compat {
+    #[cfg(feature = "hyper")]
+    pub use crate::interop::hyper;
+    #[cfg(feature = "tokio")]
+    pub use crate::interop::tokio;
+}
+
 /// Stacks.
 #[cfg(not(loom))]
 pub mod stack {

@@ -5,10 +5,12 @@ mod structure;
 mod tasks;
 mod waiting;
 
+use std::sync::Arc;
+
 use sisal::{Runtime, RuntimeBuilder};
 
 use super::absent;
-use crate::sample::{Outcome, Sample};
+use crate::sample::{Absent, Outcome, Sample};
 use crate::work::{Work, clocked};
 
 /// sisal's part in `work`: all of it.
@@ -38,7 +40,12 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Skynet(load) => Ok(in_main_fiber(load.workers, || load.measure(structure::skynet))),
         Work::Nursery(load) => Ok(in_main_fiber(load.workers, || structure::nursery(load))),
         Work::Echo(load) | Work::EchoUnderCpu(load) => outside::echo(load),
-        Work::Http(_) | Work::HttpHyper(_) | Work::FileReads(_) => absent("not yet"),
+        Work::Http(load) => outside::http(load),
+        Work::HttpHyper(_) => absent("not yet"),
+        Work::FileReads(load) => {
+            let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
+            Ok(in_main_fiber(load.workers, || clocked(load, |repeats| outside::read(&files, repeats))))
+        }
     }
 }
 

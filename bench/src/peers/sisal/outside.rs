@@ -1,12 +1,18 @@
-//! sisal's fibers at sockets and files.
+//! sisal's fibers at sockets and files; HTTP is that of its example.
+
+#[allow(dead_code, reason = "one route needs little of it")]
+#[path = "../../../../crates/sisal/examples/http/server.rs"]
+mod server;
 
 use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::Arc;
 
 use sisal::Runtime;
 use sisal::net::{TcpListener, TcpStream};
 
 use super::background;
-use crate::work::{BUFFER, Echo, answer, piece};
+use crate::work::{BUFFER, Echo, Files, HELLO, Http, answer, piece};
 
 /// An echo server, beside CPU-bound jobs if there are any.
 pub(super) fn echo(load: Echo) -> ! {
@@ -33,6 +39,28 @@ fn connection(mut stream: TcpStream) {
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         if stream.write_all(&buffer[..count]).is_err() {
             break;
+        }
+    }
+}
+
+/// The example's server of HTTP.
+pub(super) fn http(load: Http) -> ! {
+    serve(background(load.workers), |listener| {
+        let ended = server::serve(&listener, &|_: &server::Request<'_>| server::Response::text(HELLO));
+        ended.expect("the server ends well");
+    })
+}
+
+/// Every file, by a fiber each, so many times.
+pub(super) fn read(files: &Arc<Files>, repeats: usize) {
+    for _ in 0..repeats {
+        let fiber = |path: &Path| {
+            let (files, path) = (Arc::clone(files), path.to_owned());
+            sisal::spawn(move || files.check(sisal::fs::read(path)))
+        };
+        let fibers: Vec<_> = files.paths().map(fiber).collect();
+        for fiber in fibers {
+            fiber.join().expect("a reading fiber ends well");
         }
     }
 }

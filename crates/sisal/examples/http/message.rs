@@ -19,13 +19,13 @@ pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A request, which lies in the buffer of its connection.
 #[derive(Debug)]
-pub struct Request<'a> {
-    pub method: &'a str,
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
     /// Without the query.
-    pub path: &'a str,
-    pub body: &'a [u8],
+    pub(crate) path: &'a str,
+    pub(crate) body: &'a [u8],
     /// Whether the client wants to send more on this connection.
-    pub keep_alive: bool,
+    pub(crate) keep_alive: bool,
 }
 
 /// What is there of a request.
@@ -42,7 +42,6 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, Status> {
         Ok(Progress::Complete(length)) if length <= HEAD_LIMIT => length,
         Ok(Progress::Partial) if bytes.len() < HEAD_LIMIT => return Ok(Parsed::Part { wants_encouragement: false }),
         Ok(_) | Err(Error::TooManyHeaders) => return Err(Status::HeadersTooLarge),
-        Err(Error::Version) => return Err(Status::UnknownVersion),
         Err(_) => return Err(Status::BadRequest),
     };
     let fields = Fields::read(head.headers, head.version == Some(1))?;
@@ -109,7 +108,7 @@ fn number(digits: &[u8]) -> Option<u64> {
 
 /// How a request fared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub(crate) enum Status {
     Ok,
     BadRequest,
     NotFound,
@@ -119,7 +118,6 @@ pub enum Status {
     HeadersTooLarge,
     NotImplemented,
     Unavailable,
-    UnknownVersion,
 }
 
 impl Status {
@@ -135,14 +133,13 @@ impl Status {
             Status::HeadersTooLarge => "431 Request Header Fields Too Large",
             Status::NotImplemented => "501 Not Implemented",
             Status::Unavailable => "503 Service Unavailable",
-            Status::UnknownVersion => "505 HTTP Version Not Supported",
         }
     }
 }
 
 /// A response. Its body may lie in that of the request.
 #[derive(Debug)]
-pub struct Response<'a> {
+pub(crate) struct Response<'a> {
     status: Status,
     content_type: &'static str,
     /// The methods that are, if that of the request is not.
@@ -152,28 +149,28 @@ pub struct Response<'a> {
 
 impl<'a> Response<'a> {
     /// One that says no more than this.
-    pub fn status(status: Status) -> Response<'a> {
+    pub(crate) fn status(status: Status) -> Response<'a> {
         Response::text("").with_status(status).with_text(status.words())
     }
 
     /// A text.
-    pub fn text(text: impl Into<Cow<'a, str>>) -> Response<'a> {
+    pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Response<'a> {
         let body = Cow::Borrowed(&[][..]);
         Response { status: Status::Ok, content_type: "text/plain; charset=utf-8", allowed: None, body }.with_text(text)
     }
 
     /// Whatever this is.
-    pub fn bytes(body: impl Into<Cow<'a, [u8]>>) -> Response<'a> {
+    pub(crate) fn bytes(body: impl Into<Cow<'a, [u8]>>) -> Response<'a> {
         Response { content_type: "application/octet-stream", body: body.into(), ..Response::text("") }
     }
 
     /// That these methods are the ones for this path.
-    pub fn not_allowed(methods: &'static str) -> Response<'a> {
+    pub(crate) fn not_allowed(methods: &'static str) -> Response<'a> {
         Response { allowed: Some(methods), ..Response::status(Status::NotAllowed) }
     }
 
     /// The same with another text.
-    pub fn with_text(self, text: impl Into<Cow<'a, str>>) -> Response<'a> {
+    pub(crate) fn with_text(self, text: impl Into<Cow<'a, str>>) -> Response<'a> {
         let body = match text.into() {
             Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
             Cow::Owned(text) => Cow::Owned(text.into_bytes()),

@@ -10,7 +10,7 @@
 #[path = "message.rs"]
 mod message;
 
-pub use message::{Request, Response, Status};
+pub(crate) use message::{Request, Response, Status};
 
 use message::{BODY_LIMIT, HEAD_LIMIT, Parsed, parse};
 use sisal::net::{TcpListener, TcpStream};
@@ -32,7 +32,7 @@ const LEFT_OVER: usize = 256 << 10;
 ///
 /// # Errors
 /// None of a single connection is one of the server.
-pub fn serve<H>(listener: &TcpListener, handler: &H) -> io::Result<()>
+pub(crate) fn serve<H>(listener: &TcpListener, handler: &H) -> io::Result<()>
 where
     H: for<'a> Fn(&Request<'a>) -> Response<'a> + Sync,
 {

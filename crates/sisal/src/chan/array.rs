@@ -311,6 +311,12 @@ impl<T> SendPort<T> for Array<T> {
     fn delist_sender(&self, waiter: &Waiter<Who>) {
         self.waiting.lock().senders.remove(waiter);
     }
+
+    fn pass_on_room(&self) {
+        if self.len() < self.slots.len() {
+            self.signal_sender();
+        }
+    }
 }
 
 impl<T> ReceivePort<T> for Array<T> {
@@ -353,6 +359,12 @@ impl<T> ReceivePort<T> for Array<T> {
 
     fn delist_receiver(&self, waiter: &Waiter<Who>) {
         self.waiting.lock().receivers.remove(waiter);
+    }
+
+    fn pass_on_receipt(&self) {
+        if self.len() > 0 {
+            self.signal_receiver();
+        }
     }
 }
 

@@ -70,6 +70,8 @@ impl<T> ReceivePort<T> for Clock<T> {
 
     fn delist_receiver(&self, _waiter: &Waiter<Who>) {}
 
+    fn pass_on_receipt(&self) {}
+
     fn due(&self) -> Option<Moment> {
         let due = Moment(self.due.load(Ordering::Relaxed));
         (due != Moment::NEVER).then_some(due)

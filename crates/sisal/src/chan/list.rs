@@ -153,6 +153,8 @@ impl<T> SendPort<T> for List<T> {
     }
 
     fn delist_sender(&self, _waiter: &Waiter<Who>) {}
+
+    fn pass_on_room(&self) {}
 }
 
 impl<T> ReceivePort<T> for List<T> {
@@ -182,6 +184,13 @@ impl<T> ReceivePort<T> for List<T> {
 
     fn delist_receiver(&self, waiter: &Waiter<Who>) {
         self.inner.lock().receivers.remove(waiter);
+    }
+
+    fn pass_on_receipt(&self) {
+        let mut inner = self.inner.lock();
+        let claimed = if inner.len > 0 { inner.receivers.claim_first() } else { None };
+        drop(inner);
+        claimed.map(Claimed::into_token).into_iter().for_each(unpark);
     }
 }
 

@@ -6,7 +6,7 @@
 //! - [`oneshot`]: for one message. [`broadcast`]: every message to every receiver. [`watch`]: one value, and news of its changes.
 //! - [`ordered`]: for work that is done by fibers, whose results come in the order it was sent. [`pool`]: things that are lent.
 //!
-//! Operations wait, with a `try_` form that does not and forms with a time limit. When the last handle of one side is gone, or by
+//! Operations wait, with futures for any executor ([`recv_async`](Receiver::recv_async), [`send_async`](Sender::send_async)), a `try_` form that does not and forms with a time limit. When the last handle of one side is gone, or by
 //! [`close`](Sender::close), a channel lets no more messages in; those in it are still received. Messages that were not sent are given
 //! back with the error.
 //!
@@ -22,7 +22,8 @@
 //! });
 //! ```
 //!
-//! Inside: one file for each flavour, which all have the ports (`port`) that the blocking calls (`blocking`) and select are written against.
+//! Inside: one file for each flavour, which all have the ports (`port`) that the blocking calls (`blocking`), the futures (`receiving`,
+//! `sending`) and select are written against.
 
 pub(crate) mod arm;
 mod array;
@@ -41,12 +42,18 @@ mod ordered;
 mod pool;
 pub(crate) mod port;
 mod receiver;
+mod receiving;
 mod rendezvous;
 mod sender;
+mod sending;
+#[cfg(feature = "futures")]
+mod stream;
 mod watch;
 
 #[cfg(not(loom))]
 pub use self::ordered::{OrderedIter, OrderedReceiver, OrderedRecvError, OrderedSender, ordered};
+#[cfg(feature = "futures")]
+pub use self::stream::RecvStream;
 pub use self::{
     broadcast::{
         BroadcastReceiver, BroadcastRecvError, BroadcastRecvTimeoutError, BroadcastSender, BroadcastTryRecvError,
@@ -56,7 +63,9 @@ pub use self::{
     oneshot::{OneReceiver, OneSender, oneshot},
     pool::{Pool, PoolGuard, PoolTimeoutError, pool},
     receiver::{IntoIter, Iter, Receiver, TryIter},
+    receiving::RecvFuture,
     sender::Sender,
+    sending::SendFuture,
     watch::{WatchReceiver, WatchSender, watch},
 };
 

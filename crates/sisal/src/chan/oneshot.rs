@@ -22,6 +22,10 @@
 //! - *Receive*: if SENT, take the value and go; if CLOSED, go. Else write a wait, exchange EMPTY for WAITED, and park.
 //! - *Cancel, deadline*: they claim the wait. The receiver exchanges WAITED for EMPTY: the wait is its own again. If that fails, the
 //!   value (or the end) came at the last moment, and is received.
+//! - *Poll* (the receiver as a future): as receive, with the wait of a [task](TaskParker), and without the park. When it is polled again and
+//!   has not been unparked, the waker is exchanged. Before it does anything else, a receiver that was polled takes its wait back: it
+//!   claims it, and exchanges WAITED for EMPTY. If the sender was quicker with the claim, it sets SENDER_GONE as its next step;
+//!   that is waited for actively, because a task, unlike a thread or fiber, does not sleep until it is unparked.
 //! - *Drop of the receiver*: exchange EMPTY for RECEIVER_GONE; or, if there is a value, take it, go, and drop it.
 //!
 //! Why no wake is lost: the receiver parks after EMPTY became WAITED, and the sender's exchange then finds WAITED. Why the wait
@@ -34,15 +38,19 @@ use crate::fiber::end::Freeing;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::park::{Waiting, me, park, pay_fuel, unpark};
-use crate::prim::atomic::{AtomicUsize, Ordering};
+use crate::prim::atomic::{AtomicUsize, Backoff, Ordering};
 use crate::prim::cancel::Cancelled;
 use crate::prim::cell::UnsafeCell;
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
+use crate::prim::task_parker::TaskParker;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::pin::Pin;
 use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 const EMPTY: usize = 0;
@@ -141,6 +149,46 @@ impl Meeting {
         }
     }
 
+    /// The receiver waits as a task, which is not waited for here; false if the sender is done.
+    #[must_use]
+    fn enlist_task(&self, waker: Waker) -> bool {
+        let who = Who::Task(Arc::new(TaskParker::new(waker)));
+        // SAFETY: as in `wait_by`.
+        self.wait.with_mut(|wait| unsafe { *wait = Some(Wait::new(who)) });
+        // ORDERING: as in `wait_by`.
+        self.word.compare_exchange(EMPTY, WAITED, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Calls `f` with the wait of a task and its parker. For the receiver, after [`enlist_task`](Self::enlist_task).
+    fn with_task<R>(&self, f: impl FnOnce(&Wait<Who>, &TaskParker) -> R) -> R {
+        // SAFETY: only the receiver writes it, which is the caller.
+        self.wait.with(|wait| match unsafe { (*wait).as_ref() }.map(|wait| (wait, wait.who())) {
+            Some((wait, Who::Task(parker))) => f(wait, parker),
+            _ => unreachable!("INVARIANT: the receiver was enlisted as a task"),
+        })
+    }
+
+    /// The wait of a task is the receiver's own again, and the word EMPTY, or the sender is done.
+    fn delist_task(&self) {
+        let claimed = self.with_task(|wait, parker| {
+            let claimed = wait.claim_own(Woken::Deadline);
+            if claimed {
+                parker.withdraw();
+            }
+            claimed
+        });
+        if claimed {
+            // Relaxed: the sender has not looked at the wait, or, if this fails, finds it claimed.
+            let _ = self.word.compare_exchange(WAITED, EMPTY, Ordering::Relaxed, Ordering::Relaxed);
+            return;
+        }
+        let mut backoff = Backoff::new();
+        // ORDERING: Acquire pairs with the Release in `wake`: the sender's look at the wait comes before what we do.
+        while self.word.load(Ordering::Acquire) & SENDER_GONE == 0 {
+            backoff.pause();
+        }
+    }
+
     /// The receiver goes before the sender is done; false if that is done.
     #[must_use]
     fn go_unserved(&self) -> bool {
@@ -203,7 +251,7 @@ unsafe fn free<T>(block: NonNull<Block<T>>) {
 pub fn oneshot<T>() -> (OneSender<T>, OneReceiver<T>) {
     let block = Block { meeting: Meeting::new(), value: UnsafeCell::new(MaybeUninit::uninit()) };
     let block = NonNull::from(Box::leak(Box::new(block)));
-    (OneSender { block }, OneReceiver { block: Some(block) })
+    (OneSender { block }, OneReceiver { block: Some(block), polled: false })
 }
 
 /// Sends the one message of a [`oneshot`] channel. If it is dropped instead, the channel is closed.
@@ -306,6 +354,8 @@ impl<T> fmt::Debug for OneSender<T> {
 pub struct OneReceiver<T> {
     /// None when the message, or the news that there is none, has been received: then this side is gone.
     block: Option<NonNull<Block<T>>>,
+    /// Whether it waits as a task.
+    polled: bool,
 }
 
 // SAFETY: as for the sender.
@@ -421,6 +471,9 @@ impl<T> OneReceiver<T> {
         let Some(pointer) = self.block else { return Err(TryRecvError::Closed) };
         // SAFETY: the receiver is not gone.
         let block = unsafe { pointer.as_ref() };
+        if std::mem::take(&mut self.polled) {
+            block.meeting.delist_task();
+        }
         let message = match block.meeting.state() {
             EMPTY => return Err(TryRecvError::Empty),
             // SAFETY: it was sent, and is taken once: we are gone afterwards.
@@ -436,11 +489,47 @@ impl<T> OneReceiver<T> {
     }
 }
 
+/// The receiver is a future, for any executor. Nothing from outside ends its wait, so the error is always that the sender is gone.
+///
+/// ```
+/// sisal::run(|| {
+///     let (answer, answered) = sisal::chan::oneshot();
+///     sisal::spawn(move || answer.send(6 * 7));
+///     assert_eq!(sisal::block_on(answered), Ok(42));
+/// });
+/// ```
+impl<T> Future for OneReceiver<T> {
+    type Output = Result<T, RecvError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        let receiver = self.get_mut();
+        loop {
+            if let (Some(block), true) = (receiver.block, receiver.polled)
+                // SAFETY: the receiver is not gone.
+                && unsafe { block.as_ref() }.meeting.with_task(|_, parker| parker.set_waker(context.waker()))
+            {
+                return Poll::Pending;
+            }
+            match (receiver.take(), receiver.block) {
+                (Ok(message), _) => return Poll::Ready(Ok(message)),
+                (Err(TryRecvError::Empty), Some(block)) => {
+                    // SAFETY: the receiver is not gone.
+                    if unsafe { block.as_ref() }.meeting.enlist_task(context.waker().clone()) {
+                        receiver.polled = true;
+                        return Poll::Pending;
+                    }
+                }
+                (Err(_), _) => return Poll::Ready(Err(RecvError::Closed)),
+            }
+        }
+    }
+}
+
 impl<T> Drop for OneReceiver<T> {
     fn drop(&mut self) {
         while let Some(block) = &self.block {
             // SAFETY: the receiver is not gone.
-            if unsafe { block.as_ref() }.meeting.go_unserved() {
+            if !self.polled && unsafe { block.as_ref() }.meeting.go_unserved() {
                 return;
             }
             drop(self.take());
@@ -493,6 +582,26 @@ mod loom_models {
         })
     }
 
+    /// Counts its wakes.
+    struct Bell(Counter);
+
+    impl std::task::Wake for Bell {
+        fn wake(self: std::sync::Arc<Bell>) {
+            self.0.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    fn poll(receiver: &mut OneReceiver<Message>, waker: &Waker) -> Poll<Result<Message, RecvError>> {
+        Pin::new(receiver).poll(&mut Context::from_waker(waker))
+    }
+
+    fn after(polled: Poll<Result<Message, RecvError>>) -> &'static str {
+        match polled {
+            Poll::Ready(received) => outcome(&received),
+            Poll::Pending => "nothing",
+        }
+    }
+
     /// Does what `how` says, and tells what came of it.
     fn receive(how: &'static str, mut receiver: OneReceiver<Message>) -> &'static str {
         match how {
@@ -509,6 +618,26 @@ mod loom_models {
             "gives up and receives" => {
                 let _ = wait_briefly(&receiver);
                 outcome(&receiver.recv())
+            }
+            "polls twice" => match poll(&mut receiver, Waker::noop()).is_ready() {
+                true => "ready",
+                false => after(poll(&mut receiver, Waker::noop())),
+            },
+            "polls and receives" => match poll(&mut receiver, Waker::noop()) {
+                Poll::Ready(received) => outcome(&received),
+                Poll::Pending => outcome(&receiver.recv()),
+            },
+            "awaits" => {
+                let bell = std::sync::Arc::new(Bell(Counter::new(0)));
+                let waker = Waker::from(bell.clone());
+                let first = poll(&mut receiver, &waker);
+                while first.is_pending() && bell.0.load(Ordering::Acquire) == 0 {
+                    thread::yield_now();
+                }
+                match first {
+                    Poll::Ready(received) => outcome(&received),
+                    Poll::Pending => after(poll(&mut receiver, &waker)),
+                }
             }
             _ => "gone",
         }
@@ -561,5 +690,21 @@ mod loom_models {
         assert_eq!(check(false, "gives up"), HashSet::from([("gone", "woken"), ("gone", "gave up")]));
         assert_eq!(check(false, "gives up and receives"), HashSet::from([("gone", "closed")]));
         assert_eq!(check(false, "goes"), HashSet::from([("gone", "gone")]));
+    }
+
+    #[test]
+    fn loom_oneshot_future_meets_every_sender() {
+        assert_eq!(
+            check(true, "polls twice"),
+            HashSet::from([("sent", "ready"), ("sent", "message"), ("sent", "nothing"), ("got it back", "nothing")])
+        );
+        assert_eq!(check(true, "polls and receives"), HashSet::from([("sent", "message")]));
+        assert_eq!(check(true, "awaits"), HashSet::from([("sent", "message")]));
+        assert_eq!(
+            check(false, "polls twice"),
+            HashSet::from([("gone", "ready"), ("gone", "closed"), ("gone", "nothing")])
+        );
+        assert_eq!(check(false, "polls and receives"), HashSet::from([("gone", "closed")]));
+        assert_eq!(check(false, "awaits"), HashSet::from([("gone", "closed")]));
     }
 }

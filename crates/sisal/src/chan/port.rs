@@ -60,6 +60,9 @@ pub(crate) trait SendPort<T> {
     /// Takes a waiter off, if it is linked here.
     fn delist_sender(&self, waiter: &Waiter<Who>);
 
+    /// One that was signalled will not try: signals another, if there is room.
+    fn pass_on_room(&self);
+
     /// Whether a wait most likely ends an attempt, so that a first one without it would be in vain.
     const HANDS_OVER: bool;
 }
@@ -86,6 +89,17 @@ pub(crate) trait ReceivePort<T> {
 
     /// Takes a waiter off, if it is linked here.
     fn delist_receiver(&self, waiter: &Waiter<Who>);
+
+    /// One that was signalled will not try: signals another, if there is something to receive.
+    fn pass_on_receipt(&self);
+
+    /// One that was handed a value will not use it: moves it out of `slot` to another receiver, or keeps it for the next.
+    ///
+    /// # Safety
+    /// `slot` holds a value, which was handed over by this channel.
+    unsafe fn give_back(&self, _slot: *mut T) {
+        unreachable!("INVARIANT: this channel signals, and hands nothing over")
+    }
 
     /// When there will be something to receive, if that is known.
     fn due(&self) -> Option<Moment> {

@@ -9,6 +9,8 @@
 //!   to wait and being findable.
 //! - *Receive*: the same with the sides exchanged; the value is moved out of the sender's slot.
 //! - *Close*: lock, set the flag, claim all who wait, unlock, unpark them. They find out by trying again.
+//! - *A receiver that was handed a value and goes* without it, as a future may: the value goes to the next receiver that waits, or is kept
+//!   as an *orphan* for the next that comes, before any sender's. So what was sent is received, also after a close.
 //! - *Cancel, deadline*: they claim the wait. Whoever wins the claim decides: a committed meeting is never torn, since the value moves
 //!   after the claim is won, and one that gives up has not been claimed, so its slot has not been touched.
 #![allow(unsafe_code, reason = "values are moved between frames by pointer")]
@@ -19,15 +21,16 @@ use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
 use crate::park::unpark;
 use crate::prim::lock::Lock;
-use std::marker::PhantomData;
+use std::collections::VecDeque;
 
 /// See the [module](self).
 pub(crate) struct Rendezvous<T> {
-    inner: Lock<Inner>,
-    values: PhantomData<fn(T) -> T>,
+    inner: Lock<Inner<T>>,
 }
 
-struct Inner {
+struct Inner<T> {
+    /// Values that were sent and whose receivers went without them.
+    orphans: VecDeque<T>,
     senders: WaitList<Who>,
     receivers: WaitList<Who>,
     closed: bool,
@@ -35,8 +38,8 @@ struct Inner {
 
 impl<T> Rendezvous<T> {
     pub(crate) fn new() -> Rendezvous<T> {
-        let inner = Inner { senders: WaitList::new(), receivers: WaitList::new(), closed: false };
-        Rendezvous { inner: Lock::new(inner), values: PhantomData }
+        let (senders, receivers) = (WaitList::new(), WaitList::new());
+        Rendezvous { inner: Lock::new(Inner { orphans: VecDeque::new(), senders, receivers, closed: false }) }
     }
 
     #[inline]
@@ -62,6 +65,12 @@ impl<T> Rendezvous<T> {
     #[inline]
     unsafe fn receive(&self, slot: *mut T, waiter: Option<&Waiter<Who>>) -> Attempt {
         let mut inner = self.inner.lock();
+        if let Some(orphan) = inner.orphans.pop_front() {
+            drop(inner);
+            // SAFETY: the caller's promise.
+            unsafe { slot.write(orphan) };
+            return Attempt::Done;
+        }
         let Some(sender) = inner.senders.claim_first() else {
             if inner.closed {
                 return Attempt::Closed;
@@ -81,7 +90,7 @@ impl<T> Rendezvous<T> {
     }
 }
 
-impl Inner {
+impl<T> Inner<T> {
     /// Whether somebody else waits in `list`, as far as can be seen.
     fn has_peer(list: &WaitList<Who>, me: &Waiter<Who>) -> bool {
         list.any(|other| !other.is_of_same_wait(me))
@@ -105,7 +114,7 @@ impl<T> SendPort<T> for Rendezvous<T> {
 
     unsafe fn enlist_sender(&self, waiter: &Waiter<Who>) -> Enlisted {
         let mut inner = self.inner.lock();
-        if inner.closed || Inner::has_peer(&inner.receivers, waiter) {
+        if inner.closed || Inner::<T>::has_peer(&inner.receivers, waiter) {
             return Enlisted::No;
         }
         // SAFETY: the caller's promise.
@@ -116,6 +125,9 @@ impl<T> SendPort<T> for Rendezvous<T> {
     fn delist_sender(&self, waiter: &Waiter<Who>) {
         self.inner.lock().senders.remove(waiter);
     }
+
+    /// Its waiters are signalled at the close only, and then all.
+    fn pass_on_room(&self) {}
 }
 
 impl<T> ReceivePort<T> for Rendezvous<T> {
@@ -135,7 +147,7 @@ impl<T> ReceivePort<T> for Rendezvous<T> {
 
     unsafe fn enlist_receiver(&self, waiter: &Waiter<Who>) -> Enlisted {
         let mut inner = self.inner.lock();
-        if inner.closed || Inner::has_peer(&inner.senders, waiter) {
+        if inner.closed || !inner.orphans.is_empty() || Inner::<T>::has_peer(&inner.senders, waiter) {
             return Enlisted::No;
         }
         // SAFETY: the caller's promise.
@@ -145,6 +157,23 @@ impl<T> ReceivePort<T> for Rendezvous<T> {
 
     fn delist_receiver(&self, waiter: &Waiter<Who>) {
         self.inner.lock().receivers.remove(waiter);
+    }
+
+    /// As [`pass_on_room`](SendPort::pass_on_room).
+    fn pass_on_receipt(&self) {}
+
+    unsafe fn give_back(&self, slot: *mut T) {
+        let mut inner = self.inner.lock();
+        match inner.receivers.claim_first() {
+            Some(receiver) => {
+                drop(inner);
+                // SAFETY: as in `send`.
+                unsafe { receiver.hand_over().cast::<T>().write(slot.read()) };
+                unpark(receiver.into_token());
+            }
+            // SAFETY: the caller's promise.
+            None => inner.orphans.push_back(unsafe { slot.read() }),
+        }
     }
 }
 
@@ -165,14 +194,17 @@ impl<T> Channel for Rendezvous<T> {
     }
 
     fn len(&self) -> usize {
-        0
+        self.inner.lock().orphans.len()
     }
 
     fn capacity(&self) -> Option<usize> {
         Some(0)
     }
 
-    fn discard(&self) {}
+    fn discard(&self) {
+        let orphans = std::mem::take(&mut self.inner.lock().orphans);
+        drop(orphans);
+    }
 }
 
 #[cfg(all(test, loom))]

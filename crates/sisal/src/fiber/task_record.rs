@@ -39,6 +39,17 @@ impl<S> TaskRecord<S> {
         TaskRecord(parts)
     }
 
+    /// The record in `place`, ready for a wait: made, or used again if its last wait is over.
+    pub(crate) fn prepare(place: &mut Option<TaskRecord<S>>, waker: Waker, slot: impl FnOnce() -> S) -> &TaskRecord<S> {
+        match place {
+            Some(record) => {
+                record.renew(waker);
+                record
+            }
+            None => place.insert(TaskRecord::new(waker, slot())),
+        }
+    }
+
     fn parts(&self) -> &Parts<S> {
         // SAFETY: ours, until we are dropped.
         unsafe { self.0.as_ref() }
@@ -63,8 +74,8 @@ impl<S> TaskRecord<S> {
         }
     }
 
-    /// Makes it ready for another wait. The last one is over, by the unpark.
-    pub(crate) fn renew(&self, waker: Waker) {
+    /// Makes it ready for another wait. The last one is over, by the unpark or before it began.
+    fn renew(&self, waker: Waker) {
         self.waiter().renew();
         self.wait().renew();
         self.parker().renew(waker);

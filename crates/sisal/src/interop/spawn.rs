@@ -32,6 +32,18 @@ where
     Builder::new().spawn(move || to_the_end(future, place))
 }
 
+/// As [`spawn_future`], in the given runtime.
+#[cfg(feature = "hyper")]
+#[track_caller]
+pub(super) fn spawn_future_in<F>(runtime: &crate::spawn::Handle, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let place = Location::caller();
+    runtime.builder().spawn(move || to_the_end(future, place))
+}
+
 /// As [`spawn_future`], on the caller's worker, where it stays; so the future need not be [`Send`].
 ///
 /// # Panics

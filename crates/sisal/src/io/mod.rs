@@ -14,6 +14,10 @@ pub(crate) mod error;
 pub(crate) mod patience;
 mod pipe;
 mod pollable;
+#[cfg_attr(
+    not(any(feature = "futures", feature = "hyper", feature = "tokio")),
+    allow(dead_code, reason = "for futures")
+)]
 mod reactor;
 mod slot;
 pub(crate) mod source;

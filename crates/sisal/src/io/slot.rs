@@ -205,6 +205,10 @@ impl Slot {
     }
 
     /// Has a task woken by the next event, unless there was one since `seen`.
+    #[cfg_attr(
+        not(any(feature = "futures", feature = "hyper", feature = "tokio")),
+        allow(dead_code, reason = "for futures")
+    )]
     pub(super) fn enlist_task(
         &self,
         direction: Direction,

@@ -189,6 +189,10 @@ impl Source {
     }
 
     /// Does `op`; if that would block, the task of `context` is woken when it may not any more.
+    #[cfg_attr(
+        not(any(feature = "futures", feature = "hyper", feature = "tokio")),
+        allow(dead_code, reason = "for futures")
+    )]
     pub(crate) fn poll<T>(
         &self,
         direction: Direction,

@@ -39,6 +39,8 @@ mod connect;
 mod convert;
 mod incoming;
 mod pauses;
+#[cfg(any(feature = "futures", feature = "hyper", feature = "tokio"))]
+pub(crate) mod polled;
 mod socket;
 mod tcp_listener;
 mod tcp_stream;

@@ -31,8 +31,8 @@ const MOST_SLICES: usize = 1024;
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
 /// See the [module](self).
-pub(super) struct Socket {
-    source: Source,
+pub(crate) struct Socket {
+    pub(super) source: Source,
     pub(super) read_timeout: Timeout,
     pub(super) write_timeout: Timeout,
     /// Whether operations return `WouldBlock` instead of waiting.
@@ -267,7 +267,7 @@ fn receive(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::Result<u
 }
 
 #[inline]
-fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
+pub(super) fn send(fd: BorrowedFd<'_>, buf: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(fd, buf, SEND)?)
 }
 
@@ -277,7 +277,7 @@ fn receive_vectored(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Resu
     Ok(rustix::net::recvmsg(fd, &mut bufs[..most], &mut RecvAncillaryBuffer::default(), flags)?.bytes)
 }
 
-fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+pub(super) fn send_vectored(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
     let most = bufs.len().min(MOST_SLICES);
     Ok(rustix::net::sendmsg(fd, &bufs[..most], &mut SendAncillaryBuffer::default(), SEND)?)
 }

@@ -28,9 +28,13 @@ mod thread;
 #[cfg(not(loom))]
 pub(crate) use self::fiber::{me, park, park_for_descriptor};
 #[cfg(loom)]
-pub(crate) use self::model::{me, park, pay_fuel, poke, unpark};
+pub(crate) use self::model::{burn_fuel, me, park, pay_fuel, poke, unpark};
 #[cfg(not(loom))]
-pub(crate) use crate::sched::{dispatch::pay_fuel, poke::poke, unpark::unpark};
+pub(crate) use crate::sched::{
+    dispatch::{burn_fuel, pay_fuel},
+    poke::poke,
+    unpark::unpark,
+};
 
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};

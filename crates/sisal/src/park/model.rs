@@ -34,3 +34,7 @@ pub(crate) fn poke(who: &Who) {
 }
 
 pub(crate) fn pay_fuel(_place: Place) {}
+
+pub(crate) fn burn_fuel() -> bool {
+    false
+}

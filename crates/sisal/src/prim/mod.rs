@@ -16,6 +16,7 @@ pub(crate) mod task_parker;
 #[cfg_attr(loom, path = "thread_number_model.rs")]
 pub(crate) mod thread_number;
 pub(crate) mod thread_parker;
+pub(crate) mod wake_timer;
 
 #[cfg(not(loom))]
 pub(crate) mod fork;

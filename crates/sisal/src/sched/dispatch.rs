@@ -391,6 +391,24 @@ pub(crate) fn pay_fuel(place: Place) {
     });
 }
 
+/// Called by futures that need not wait: true if after so many of them others are to have a turn. A future can't give way itself, since
+/// whoever polls it may hold something that is not to be held across that. It says that it is not ready; the next who pays gives way.
+#[inline]
+pub(crate) fn burn_fuel() -> bool {
+    worker::with_fiber(|running| {
+        let Some((worker, _)) = running else { return false };
+        let fuel = worker.fuel.get();
+        if fuel > 0 {
+            worker.fuel.set(fuel - 1);
+            return false;
+        }
+        // So that it is ready the next time, also if nobody pays.
+        worker.fuel.set(FUEL);
+        worker.remote().told.must_yield.store(1, Ordering::Relaxed);
+        true
+    })
+}
+
 extern "C" fn loop_entry(worker: usize) -> ! {
     // SAFETY: passed by `hop`: the worker of this thread, which lives until its loop has left for the root.
     let worker = unsafe { &*std::ptr::with_exposed_provenance::<Worker>(worker) };

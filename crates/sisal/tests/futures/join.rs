@@ -5,8 +5,8 @@ use super::common::watchdog::guarded;
 use super::common::{background, in_fiber_of_each, rounds, shut_down, until, with_workers};
 use super::tools::{Counter, Executor, all, poll};
 use sisal::{JoinError, JoinHandle, block_on, spawn, spawn_future};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 #[test]
@@ -187,23 +187,32 @@ fn handles_are_awaited_in_a_foreign_executor() {
 }
 
 #[test]
-fn a_waker_that_uses_the_runtime_when_its_fiber_ends_does_no_harm() {
-    struct Sends(sisal::chan::Sender<u32>);
-    impl std::task::Wake for Sends {
-        fn wake(self: Arc<Sends>) {
+fn a_waker_that_frees_its_fiber_and_uses_the_runtime_does_no_harm() {
+    struct Uses {
+        handle: Mutex<Option<JoinHandle<()>>>,
+        sender: sisal::chan::Sender<u32>,
+    }
+    impl std::task::Wake for Uses {
+        fn wake(self: Arc<Uses>) {
+            // The fiber has ended, so this frees it.
+            drop(self.handle.lock().unwrap().take());
             // More than a turn's fuel, and a spawn.
-            (0..1000).for_each(|number| self.0.send(number).unwrap());
+            (0..1000).for_each(|number| self.sender.send(number).unwrap());
             sisal::yield_now();
             drop(spawn(|| ()));
         }
     }
     in_fiber_of_each(|| {
         let (sender, receiver) = sisal::chan::unbounded();
-        let waker = std::task::Waker::from(Arc::new(Sends(sender)));
-        let mut handles: Vec<_> = (0..20).map(|_| spawn(sisal::yield_now)).collect();
-        let waiting = handles.iter_mut().filter_map(|handle| poll(handle, &waker).is_pending().then_some(())).count();
-        drop(waker);
-        handles.iter().for_each(|handle| handle.wait().unwrap());
+        let waiting = (0..20)
+            .filter(|_| {
+                let uses = Arc::new(Uses { handle: Mutex::new(None), sender: sender.clone() });
+                let mut slot = uses.handle.lock().unwrap();
+                let handle = slot.insert(spawn(sisal::yield_now));
+                poll(handle, &Arc::clone(&uses).into()).is_pending()
+            })
+            .count();
+        drop(sender);
         assert_eq!(receiver.iter().count(), waiting * 1000);
     });
 }

@@ -4,5 +4,7 @@
 mod common;
 
 mod block_on;
+mod chan;
 mod join;
+mod oneshot;
 mod tools;

@@ -1,0 +1,323 @@
+//! Receiving as a task, in any executor.
+//!
+//! # Protocol
+//! A poll tries; if it has to wait, it links a record, as the blocking calls do. The record is one of a [task](TaskRecord), so it is on
+//! the heap, and wakes by a waker. The next poll finds out what has become of it: not unparked, it exchanges the waker; handed a
+//! message, it is ready; signalled, it tries again before anything else.
+//!
+//! # A future that is dropped while it waits
+//! It takes its record off the list, under the channel's lock. If nobody had claimed it, that was all. Else what it was given is
+//! not lost: a message goes back to the channel ([`give_back`](ReceivePort::give_back)), a signal goes on to another
+//! ([`pass_on_receipt`](ReceivePort::pass_on_receipt)). If the unpark has not come yet, whoever won the claim may still be writing to the
+//! record; then it is [left behind](crate::prim::task_parker), together with a handle of the channel, and the same is done by the unpark.
+#![allow(unsafe_code, reason = "values are moved by way of slots in records")]
+
+use super::ReceiverFlavour;
+use super::clock::Clock;
+use super::error::RecvError;
+use super::port::{Attempt, ReceivePort};
+use super::receiver::{Receiver, each_receiver};
+use crate::fiber::task_record::TaskRecord;
+use crate::park::burn_fuel;
+use crate::prim::task_parker::Remains;
+use crate::prim::wake_timer::WakeTimer;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A receive as a future. See [`Receiver::recv_async`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct RecvFuture<'a, T> {
+    receiver: &'a Receiver<T>,
+    receiving: Receiving<T>,
+}
+
+impl<T> Receiver<T> {
+    /// Receives a message, as a future for any executor. Dropping it at any time loses no message.
+    ///
+    /// Nothing from outside ends its wait, so the error is always that the channel is closed and empty. A channel that time sends to
+    /// wakes its future from a thread that keeps the time for all.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::bounded(0);
+    ///     sisal::spawn(move || sender.send(42));
+    ///     assert_eq!(sisal::block_on(receiver.recv_async()), Ok(42));
+    ///     assert_eq!(sisal::block_on(receiver.recv_async()), Err(sisal::chan::RecvError::Closed));
+    /// });
+    /// ```
+    pub fn recv_async(&self) -> RecvFuture<'_, T> {
+        RecvFuture { receiver: self, receiving: Receiving::new() }
+    }
+}
+
+impl<T> Future for RecvFuture<'_, T> {
+    type Output = Result<T, RecvError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        let future = self.get_mut();
+        future.receiving.poll(future.receiver, context)
+    }
+}
+
+impl<T> Drop for RecvFuture<'_, T> {
+    fn drop(&mut self) {
+        self.receiving.abandon(self.receiver);
+    }
+}
+
+impl<T> fmt::Debug for RecvFuture<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecvFuture").field("receiver", self.receiver).finish()
+    }
+}
+
+// The message is in the record, or nowhere.
+impl<T> Unpin for Receiving<T> {}
+
+/// One receive after the other, from the same receiver.
+pub(super) struct Receiving<T> {
+    record: Option<TaskRecord<MaybeUninit<T>>>,
+    /// Whether the record stands for a wait that has not been found to be over.
+    waits: bool,
+    timer: Option<WakeTimer>,
+}
+
+impl<T> Receiving<T> {
+    pub(super) fn new() -> Receiving<T> {
+        Receiving { record: None, waits: false, timer: None }
+    }
+
+    pub(super) fn poll(&mut self, receiver: &Receiver<T>, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        if let Some(record) = self.record.as_ref().filter(|_| self.waits) {
+            if record.parker().set_waker(context.waker()) {
+                return Poll::Pending;
+            }
+            self.waits = false;
+            if record.waiter().was_handed() {
+                // SAFETY: the sender has put a value into the slot, which is taken once.
+                return Poll::Ready(Ok(unsafe { record.slot().read().assume_init() }));
+            }
+        }
+        if burn_fuel() {
+            // It is another's turn. Whoever polls this gets to know when it asks for more.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        match &receiver.0 {
+            ReceiverFlavour::Clock(clock) => self.poll_clock(clock, context),
+            _ => each_receiver!(receiver, channel => self.poll_port(&**channel, context)),
+        }
+    }
+
+    fn poll_port<P: ReceivePort<T>>(&mut self, port: &P, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        let mut slot = MaybeUninit::uninit();
+        // SAFETY: the slot can be written, and holds a value if one was received.
+        match unsafe { port.try_receive(slot.as_mut_ptr()) } {
+            // SAFETY: as above.
+            Attempt::Done => return Poll::Ready(Ok(unsafe { slot.assume_init() })),
+            Attempt::Closed => return Poll::Ready(Err(RecvError::Closed)),
+            Attempt::Waits => {}
+        }
+        let record = TaskRecord::prepare(&mut self.record, context.waker().clone(), MaybeUninit::uninit);
+        let slot = record.slot().cast::<T>();
+        record.waiter().set_slot(slot.cast());
+        // SAFETY: as above. The record stays until it is found to be unparked, or is abandoned, which takes it off or leaves it to
+        // the unpark.
+        match unsafe { port.receive_or_enlist(slot, record.waiter()) } {
+            Attempt::Done => {
+                record.parker().withdraw();
+                // SAFETY: as above.
+                Poll::Ready(Ok(unsafe { slot.read() }))
+            }
+            Attempt::Closed => {
+                record.parker().withdraw();
+                Poll::Ready(Err(RecvError::Closed))
+            }
+            Attempt::Waits => {
+                self.waits = true;
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Nobody is ever linked to a clock: it is tried again when it is due.
+    fn poll_clock(&mut self, clock: &Clock<T>, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        let mut slot = MaybeUninit::uninit();
+        // SAFETY: the slot can be written, and holds a value if one was received.
+        if unsafe { clock.try_receive(slot.as_mut_ptr()) } == Attempt::Done {
+            self.timer = None;
+            // SAFETY: as above.
+            return Poll::Ready(Ok(unsafe { slot.assume_init() }));
+        }
+        if let Some(due) = clock.due()
+            && self.timer.as_ref().is_none_or(|timer| !timer.is_for(due, context.waker()))
+        {
+            self.timer = Some(WakeTimer::new(due, context.waker()));
+        }
+        Poll::Pending
+    }
+
+    /// Nobody polls any more.
+    pub(super) fn abandon(&mut self, receiver: &Receiver<T>) {
+        if !std::mem::take(&mut self.waits) {
+            return;
+        }
+        let Some(record) = self.record.take() else { return };
+        each_receiver!(receiver, channel => channel.delist_receiver(record.waiter()));
+        if record.wait().woken().is_none() {
+            return;
+        }
+        if record.parker().is_unparked() {
+            return give_on(receiver, &record);
+        }
+        let left = Left { receiver: receiver.clone(), record };
+        let parker = left.record.parker().clone();
+        // SAFETY: see `Left`.
+        let remains = unsafe { left.into_remains() };
+        // If the unpark has come meanwhile, it is dropped here.
+        let _ = parker.leave_behind(remains);
+    }
+}
+
+/// What was given to a receive that nobody polls any more goes on to others.
+fn give_on<T>(receiver: &Receiver<T>, record: &TaskRecord<MaybeUninit<T>>) {
+    if record.waiter().was_handed() {
+        // SAFETY: the sender has put a value into the slot, which is moved out once.
+        each_receiver!(receiver, channel => unsafe { channel.give_back(record.slot().cast()) });
+    } else {
+        each_receiver!(receiver, channel => channel.pass_on_receipt());
+    }
+}
+
+/// What a receive has left behind.
+struct Left<T> {
+    receiver: Receiver<T>,
+    record: TaskRecord<MaybeUninit<T>>,
+}
+
+// SAFETY: it is dropped by whoever has claimed the wait, by a handle of the same channel. If messages may not leave their thread, neither
+// may handles, so that is the same thread.
+unsafe impl<T> Send for Left<T> {}
+
+impl<T> Left<T> {
+    /// # Safety
+    /// It is dropped while messages of this type may exist. The unpark is done by a call of a handle of the channel, so they may.
+    unsafe fn into_remains(self) -> Remains {
+        let remains: Box<dyn Send + '_> = Box::new(self);
+        // SAFETY: only the lifetime is another; the caller's promise.
+        unsafe { std::mem::transmute::<Box<dyn Send + '_>, Remains>(remains) }
+    }
+}
+
+impl<T> Drop for Left<T> {
+    fn drop(&mut self) {
+        give_on(&self.receiver, &self.record);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::chan::{Sender, bounded, unbounded};
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use std::collections::HashSet;
+    use std::sync::{Arc, Mutex};
+    use std::task::{Wake, Waker};
+
+    /// Counts its wakes.
+    struct Counter(AtomicUsize);
+
+    impl Wake for Counter {
+        fn wake(self: Arc<Counter>) {
+            self.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// A receive that is polled, once or twice, and dropped, against the send of an item: that is received by it or by the next. Reached:
+    /// ready, dropped before it was given anything, dropped after.
+    fn drop_against_send(make: fn() -> (Sender<Box<usize>>, Receiver<Box<usize>>)) {
+        let seen: &'static Mutex<HashSet<(bool, bool)>> = Box::leak(Box::default());
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let (sender, receiver) = make();
+            let other = loom::thread::spawn(move || sender.send(Box::new(7)).unwrap());
+            let counter = Arc::new(Counter(AtomicUsize::new(0)));
+            let waker = Waker::from(Arc::clone(&counter));
+            let mut context = Context::from_waker(&waker);
+            let mut future = receiver.recv_async();
+            let received = match Pin::new(&mut future).poll(&mut context) {
+                Poll::Pending => Pin::new(&mut future).poll(&mut context),
+                ready => ready,
+            };
+            drop(future);
+            let by_future = received.is_ready();
+            let item = match received {
+                Poll::Ready(item) => item.unwrap(),
+                Poll::Pending => receiver.recv().unwrap(),
+            };
+            assert_eq!(*item, 7);
+            other.join().unwrap();
+            seen.lock().unwrap().insert((by_future, counter.0.load(Ordering::Acquire) > 0));
+            assert!(receiver.recv().is_err());
+        });
+        assert!(seen.lock().unwrap().len() >= 3);
+    }
+
+    #[test]
+    fn loom_future_of_rendezvous_loses_no_item() {
+        drop_against_send(|| bounded(0));
+    }
+
+    #[test]
+    fn loom_future_of_array_loses_no_item() {
+        drop_against_send(|| bounded(1));
+    }
+
+    #[test]
+    fn loom_future_of_list_loses_no_item() {
+        drop_against_send(unbounded);
+    }
+
+    /// Two futures wait, one is dropped while an item is sent: the other gets it, and is woken for it.
+    fn pass_on_to_the_other(make: fn() -> (Sender<Box<usize>>, Receiver<Box<usize>>)) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let (sender, receiver) = make();
+            // Not closed before an item is given back.
+            let _open = sender.clone();
+            let other = loom::thread::spawn(move || sender.send(Box::new(7)));
+            let mut leaver = receiver.recv_async();
+            let counter = Arc::new(Counter(AtomicUsize::new(0)));
+            let waker = Waker::from(counter);
+            match Pin::new(&mut leaver).poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(item) => assert_eq!(*item.unwrap(), 7),
+                Poll::Pending => {
+                    let receiver = receiver.clone();
+                    let stayer = loom::thread::spawn(move || *receiver.recv().unwrap());
+                    drop(leaver);
+                    assert_eq!(stayer.join().unwrap(), 7);
+                }
+            }
+            other.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_future_of_array_passes_its_signal_on() {
+        pass_on_to_the_other(|| bounded(1));
+    }
+
+    #[test]
+    fn loom_future_of_list_passes_its_signal_on() {
+        pass_on_to_the_other(unbounded);
+    }
+
+    #[test]
+    fn loom_future_of_rendezvous_passes_its_item_on() {
+        pass_on_to_the_other(|| bounded(0));
+    }
+}

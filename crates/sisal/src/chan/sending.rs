@@ -1,0 +1,251 @@
+//! Sending as a task, in any executor: as [receiving](super::receiving), where the protocol is, with the sides exchanged.
+//!
+//! A message that was taken by a receiver is sent, whether its future is polled again or not.
+#![allow(unsafe_code, reason = "values are moved by way of slots in records")]
+
+use super::arm::{Arm, Chosen, SendArm};
+use super::error::SendError;
+use super::port::{Attempt, SendPort};
+use super::sender::{Sender, each_sender};
+use super::{Policy, SenderFlavour};
+use crate::fiber::task_record::TaskRecord;
+use crate::park::burn_fuel;
+use crate::prim::task_parker::Remains;
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A send as a future. See [`Sender::send_async`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct SendFuture<'a, T> {
+    sender: &'a Sender<T>,
+    /// The message, unless it is in the record, or sent, or given back.
+    message: Option<T>,
+    /// INVARIANT: holds the message while it waits, unless its place was handed over.
+    record: Option<TaskRecord<MaybeUninit<T>>>,
+    waits: bool,
+}
+
+impl<T> Sender<T> {
+    /// Sends a message, as a future for any executor. When it is dropped, the message is either sent or dropped.
+    ///
+    /// Nothing from outside ends its wait, so the error is always that the channel is closed.
+    ///
+    /// # Panics
+    /// If it is polled again when it has been ready.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::bounded(0);
+    ///     let receiver = sisal::spawn(move || receiver.recv());
+    ///     sisal::block_on(sender.send_async(42)).unwrap();
+    ///     assert_eq!(receiver.join().unwrap(), Ok(42));
+    /// });
+    /// ```
+    pub fn send_async(&self, message: T) -> SendFuture<'_, T> {
+        SendFuture { sender: self, message: Some(message), record: None, waits: false }
+    }
+}
+
+impl<T> Future for SendFuture<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let future = self.get_mut();
+        if let Some(record) = future.record.as_ref().filter(|_| future.waits) {
+            if record.parker().set_waker(context.waker()) {
+                return Poll::Pending;
+            }
+            future.waits = false;
+            if record.waiter().was_handed() {
+                return Poll::Ready(Ok(()));
+            }
+            // SAFETY: it was not taken, so the message is still there.
+            future.message = Some(unsafe { record.slot().read().assume_init() });
+        }
+        if burn_fuel() {
+            // It is another's turn. Whoever polls this gets to know when it asks for more.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let message = future.message.take().expect("sisal: a send was polled again after it was done");
+        match &future.sender.0 {
+            SenderFlavour::Array(_, Policy::DropNewest | Policy::DropOldest) => {
+                Poll::Ready(send_dropping(future.sender, message))
+            }
+            _ => {
+                let sender = future.sender;
+                each_sender!(sender, channel => future.poll_port(&**channel, message, context))
+            }
+        }
+    }
+}
+
+/// Into a channel that never makes a sender wait.
+fn send_dropping<T>(sender: &Sender<T>, message: T) -> Result<(), SendError<T>> {
+    let arm = SendArm::new(sender, message);
+    let chosen = if arm.attempt() == Attempt::Done { Chosen::Done } else { Chosen::Closed };
+    // SAFETY: the attempt has said so just now.
+    unsafe { arm.choose(chosen) };
+    arm.take()
+}
+
+// Nothing that is pinned: the message moves, and the record is on the heap.
+impl<T> Unpin for SendFuture<'_, T> {}
+
+impl<T> SendFuture<'_, T> {
+    fn poll_port<P: SendPort<T>>(
+        &mut self,
+        port: &P,
+        message: T,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<T>>> {
+        let mut slot = MaybeUninit::new(message);
+        // SAFETY: the slot holds a value, until it is sent.
+        match unsafe { port.try_send(slot.as_mut_ptr()) } {
+            Attempt::Done => return Poll::Ready(Ok(())),
+            // SAFETY: as above.
+            Attempt::Closed => return Poll::Ready(Err(SendError::Closed(unsafe { slot.assume_init() }))),
+            Attempt::Waits => {}
+        }
+        let record = TaskRecord::prepare(&mut self.record, context.waker().clone(), MaybeUninit::uninit);
+        let place = record.slot().cast::<T>();
+        // SAFETY: the message moves from one place to the other.
+        unsafe { place.write(slot.assume_init()) };
+        record.waiter().set_slot(place.cast());
+        // SAFETY: as above. The record stays until it is found to be unparked, or is abandoned, which takes it off or leaves it to
+        // the unpark.
+        match unsafe { port.send_or_enlist(place, record.waiter()) } {
+            Attempt::Done => {
+                record.parker().withdraw();
+                Poll::Ready(Ok(()))
+            }
+            Attempt::Closed => {
+                record.parker().withdraw();
+                // SAFETY: as above.
+                Poll::Ready(Err(SendError::Closed(unsafe { place.read() })))
+            }
+            Attempt::Waits => {
+                self.waits = true;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T> Drop for SendFuture<'_, T> {
+    fn drop(&mut self) {
+        if !self.waits {
+            return;
+        }
+        let Some(record) = self.record.take() else { return };
+        each_sender!(self.sender, channel => channel.delist_sender(record.waiter()));
+        if record.wait().woken().is_none() {
+            // SAFETY: nobody has claimed it, so the message is still there.
+            return unsafe { record.slot().cast::<T>().drop_in_place() };
+        }
+        if record.parker().is_unparked() {
+            return give_on(self.sender, &record);
+        }
+        let left = Left { sender: self.sender.clone(), record };
+        let parker = left.record.parker().clone();
+        // SAFETY: see `Left`.
+        let remains = unsafe { left.into_remains() };
+        // If the unpark has come meanwhile, it is dropped here.
+        let _ = parker.leave_behind(remains);
+    }
+}
+
+impl<T> fmt::Debug for SendFuture<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendFuture").field("sender", self.sender).finish()
+    }
+}
+
+/// If it was taken, it was sent. A signal goes on to another, and the message is dropped.
+fn give_on<T>(sender: &Sender<T>, record: &TaskRecord<MaybeUninit<T>>) {
+    if !record.waiter().was_handed() {
+        each_sender!(sender, channel => channel.pass_on_room());
+        // SAFETY: it was not taken, so the message is still there.
+        unsafe { record.slot().cast::<T>().drop_in_place() };
+    }
+}
+
+/// What a send has left behind.
+struct Left<T> {
+    sender: Sender<T>,
+    record: TaskRecord<MaybeUninit<T>>,
+}
+
+// SAFETY: it is dropped by whoever has claimed the wait, by a handle of the same channel. If messages may not leave their thread, neither
+// may handles, so that is the same thread.
+unsafe impl<T> Send for Left<T> {}
+
+impl<T> Left<T> {
+    /// # Safety
+    /// It is dropped while messages of this type may exist. The unpark is done by a call of a handle of the channel, so they may.
+    unsafe fn into_remains(self) -> Remains {
+        let remains: Box<dyn Send + '_> = Box::new(self);
+        // SAFETY: only the lifetime is another; the caller's promise.
+        unsafe { std::mem::transmute::<Box<dyn Send + '_>, Remains>(remains) }
+    }
+}
+
+impl<T> Drop for Left<T> {
+    fn drop(&mut self) {
+        give_on(&self.sender, &self.record);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use crate::chan::{Receiver, Sender, bounded};
+    use loom::thread;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// A send that waits is dropped while an item is received and another sender waits: the other is not forgotten.
+    fn drop_against_receive(make: fn() -> (Sender<Box<usize>>, Receiver<Box<usize>>), wanted: &'static [usize]) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let (sender, receiver) = make();
+            wanted.iter().skip(1).for_each(|&item| sender.send(Box::new(item)).unwrap());
+            let receiving = thread::spawn(move || {
+                let mut items: Vec<usize> = Vec::new();
+                // Until that of the sender that stays has come: perhaps the leaver's was sent as well.
+                while items.last() != Some(&1) {
+                    items.push(*receiver.recv().unwrap());
+                }
+                items
+            });
+            let mut leaver = sender.send_async(Box::new(9));
+            let polled = Pin::new(&mut leaver).poll(&mut Context::from_waker(Waker::noop()));
+            let stayer = {
+                let sender = sender.clone();
+                thread::spawn(move || sender.send(Box::new(1)).unwrap())
+            };
+            drop(leaver);
+            stayer.join().unwrap();
+            let mut items = receiving.join().unwrap();
+            let sent = items.iter().position(|&item| item == 9).map(|index| items.remove(index)).is_some();
+            assert!(sent || polled.is_pending(), "what was sent has come");
+            if let Poll::Ready(result) = polled {
+                result.unwrap();
+            }
+            items.sort_unstable();
+            assert_eq!(items, wanted);
+        });
+    }
+
+    #[test]
+    fn loom_send_future_of_array_passes_its_room_on() {
+        drop_against_receive(|| bounded(1), &[1, 2]);
+    }
+
+    #[test]
+    fn loom_send_future_of_rendezvous_is_taken_or_not() {
+        drop_against_receive(|| bounded(0), &[1]);
+    }
+}

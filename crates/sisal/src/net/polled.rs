@@ -1,0 +1,74 @@
+//! The streams as futures use them: what would block says so, and wakes the task when it is worth another try.
+//!
+//! The timeouts of a stream are for the calls that wait, and play no part here.
+
+use super::socket::{Socket, send, send_vectored};
+use super::{TcpStream, UnixStream};
+use crate::io::source::Direction;
+use crate::park::burn_fuel;
+use rustix::net::{RecvFlags, Shutdown};
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::task::{Context, Poll};
+
+/// A stream that can be polled.
+pub(crate) trait PollStream {
+    fn socket(&self) -> &Socket;
+
+    /// Receives into `buf`; returns how many bytes of it, from the first on, have been written.
+    fn poll_receive(&self, context: &mut Context<'_>, buf: &mut [MaybeUninit<u8>]) -> Poll<io::Result<usize>> {
+        poll(self.socket(), Direction::Read, context, |fd| {
+            let ((received, _), _) = rustix::net::recv(fd, &mut *buf, RecvFlags::DONTWAIT)?;
+            Ok(received.len())
+        })
+    }
+
+    fn poll_send(&self, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        poll(self.socket(), Direction::Write, context, |fd| send(fd, buf))
+    }
+
+    fn poll_send_vectored(&self, context: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        poll(self.socket(), Direction::Write, context, |fd| send_vectored(fd, bufs))
+    }
+
+    /// Nothing more will be sent. Without a connection that is so already.
+    fn end_sending(&self) -> io::Result<()> {
+        match rustix::net::shutdown(self.socket().as_fd(), Shutdown::Write) {
+            Err(rustix::io::Errno::NOTCONN) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+}
+
+fn poll<T>(
+    socket: &Socket,
+    direction: Direction,
+    context: &mut Context<'_>,
+    op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+) -> Poll<io::Result<T>> {
+    if burn_fuel() {
+        // It is another's turn. Whoever polls this gets to know when it asks for more.
+        context.waker().wake_by_ref();
+        return Poll::Pending;
+    }
+    socket.source.poll(direction, context, op)
+}
+
+impl<S: PollStream> PollStream for &S {
+    fn socket(&self) -> &Socket {
+        (**self).socket()
+    }
+}
+
+impl PollStream for TcpStream {
+    fn socket(&self) -> &Socket {
+        &self.socket
+    }
+}
+
+impl PollStream for UnixStream {
+    fn socket(&self) -> &Socket {
+        &self.socket
+    }
+}

@@ -1,0 +1,22 @@
+//! What the tests with real programs share. Each file in `tests` is about one program or library that others wrote, and that
+//! runs over our sockets unchanged.
+//!
+//! - [`program`] finds a program, or says out loud that a test is skipped for want of it.
+//! - [`Run`] is a program that runs to its end, [`Server`] one that is killed at the end of the test, whatever happens.
+//! - [`Folder`] is a temporary place for files.
+//! - [`Listening`] is a server of ours: a fiber for each connection.
+
+mod child;
+mod folder;
+mod listening;
+mod program;
+mod run;
+mod server;
+
+pub use self::{
+    folder::{Folder, Owner},
+    listening::Listening,
+    program::{Program, program},
+    run::{Ended, Run},
+    server::{Server, free_port},
+};
