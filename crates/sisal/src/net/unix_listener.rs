@@ -41,6 +41,8 @@ pub struct UnixListener {
 impl UnixListener {
     /// Listens at a path, where nothing may be yet. The file stays when the listener is dropped.
     ///
+    /// As many connections may wait to be accepted as the system allows (`/proc/sys/net/core/somaxconn`).
+    ///
     /// # Errors
     /// Those of the system.
     ///
@@ -48,7 +50,7 @@ impl UnixListener {
     /// assert!(sisal::net::UnixListener::bind("/no/such/folder/socket").is_err());
     /// ```
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixListener> {
-        Ok(UnixListener::from(std::os::unix::net::UnixListener::bind(path)?))
+        Ok(UnixListener::listening(std::os::unix::net::UnixListener::bind(path)?))
     }
 
     /// Listens at an address, which may be abstract.
@@ -64,7 +66,13 @@ impl UnixListener {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixListener> {
-        Ok(UnixListener::from(std::os::unix::net::UnixListener::bind_addr(socket_addr)?))
+        Ok(UnixListener::listening(std::os::unix::net::UnixListener::bind_addr(socket_addr)?))
+    }
+
+    fn listening(listener: std::os::unix::net::UnixListener) -> UnixListener {
+        let listener = UnixListener::from(listener);
+        listener.socket.lengthen_queue();
+        listener
     }
 
     /// Waits for a connection.
