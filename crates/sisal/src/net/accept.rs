@@ -32,7 +32,7 @@ fn take(listener: BorrowedFd<'_>) -> io::Result<(Socket, Option<SocketAddrAny>)>
     loop {
         // One call, so that no `exec` and no reader comes between the connection and its flags.
         match rustix::net::acceptfrom_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok((fd, peer)) => return Ok((Socket::fresh(fd), peer)),
+            Ok((fd, peer)) => return Ok((Socket { is_tcp: self.is_tcp, ..Socket::fresh(fd) }, peer)),
             Err(Errno::CONNABORTED) => {}
             Err(error) => return Err(error.into()),
         }
