@@ -22,9 +22,9 @@ impl Socket {
 
     /// Waits for a connection. One that was given up before it could be taken is passed over.
     pub(super) fn accept(&self, deadline: Option<Moment>, place: Place) -> io::Result<(Socket, Option<SocketAddrAny>)> {
-        let accepted = self.perform((Direction::Read, Reason::Accept), deadline, place, take)?;
+        let (accepted, peer) = self.perform((Direction::Read, Reason::Accept), deadline, place, take)?;
         spread_next_spawn();
-        Ok(accepted)
+        Ok((Socket { is_tcp: self.is_tcp, ..accepted }, peer))
     }
 }
 
@@ -32,7 +32,7 @@ fn take(listener: BorrowedFd<'_>) -> io::Result<(Socket, Option<SocketAddrAny>)>
     loop {
         // One call, so that no `exec` and no reader comes between the connection and its flags.
         match rustix::net::acceptfrom_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok((fd, peer)) => return Ok((Socket { is_tcp: self.is_tcp, ..Socket::fresh(fd) }, peer)),
+            Ok((fd, peer)) => return Ok((Socket::fresh(fd), peer)),
             Err(Errno::CONNABORTED) => {}
             Err(error) => return Err(error.into()),
         }

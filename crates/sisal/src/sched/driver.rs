@@ -4,7 +4,6 @@
 //! that sleep. The driver belongs to its worker alone: it is made by the first fiber there that needs one.
 
 use super::worker::Worker;
-use crate::fiber::current;
 use crate::fiber::waiter::ClaimToken;
 use crate::fiber::who::Who;
 use std::any::Any;
@@ -51,10 +50,7 @@ impl Worker {
 
     /// Gives the driver a turn; true if it made fibers of this worker ready.
     pub(super) fn hear(&self, driver: &dyn Driver, timeout: Option<Duration>) -> bool {
-        // Wakers of tasks are called there, which is somebody else's code: it must not run in the name of a fiber that may stand in a queue.
-        let fiber = current::with(|current| current.fiber.take());
-        driver.turn(timeout, &mut |token| self.unpark_to_the_end(token));
-        current::with(|current| current.fiber.set(fiber));
+        self.as_nobody(|| driver.turn(timeout, &mut |token| self.unpark_to_the_end(token)));
         self.heard_at.set(self.now.get());
         !self.ready.is_empty() || self.run_next.get().is_some()
     }
