@@ -197,12 +197,14 @@ impl<'a, T> SendArm<'a, T> {
 impl<T> Arm for SendArm<'_, T> {
     #[inline]
     fn attempt(&self) -> Attempt {
+        assert!(self.chosen.get() != Some(Chosen::Done), "sisal: the message of this arm was sent");
         // SAFETY: the slot holds a message until `Done` is seen, which is followed by `choose`.
         self.drop_too_much(each_sender!(self.sender, channel => unsafe { channel.try_send(self.slot()) }))
     }
 
     #[inline]
     unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt {
+        assert!(self.chosen.get() != Some(Chosen::Done), "sisal: the message of this arm was sent");
         if let SenderFlavour::Array(_, Policy::DropNewest | Policy::DropOldest) = &self.sender.0 {
             return self.attempt();
         }

@@ -91,6 +91,12 @@ impl<T> Receiving<T> {
     }
 
     pub(super) fn poll(&mut self, receiver: &Receiver<T>, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        // Before a signal is taken, which would be lost if this were dropped before the next poll.
+        if burn_fuel() {
+            // It is another's turn. Whoever polls this gets to know when it asks for more.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if let Some(record) = self.record.as_ref().filter(|_| self.waits) {
             if record.parker().set_waker(context.waker()) {
                 return Poll::Pending;
@@ -100,11 +106,6 @@ impl<T> Receiving<T> {
                 // SAFETY: the sender has put a value into the slot, which is taken once.
                 return Poll::Ready(Ok(unsafe { record.slot().read().assume_init() }));
             }
-        }
-        if burn_fuel() {
-            // It is another's turn. Whoever polls this gets to know when it asks for more.
-            context.waker().wake_by_ref();
-            return Poll::Pending;
         }
         match &receiver.0 {
             ReceiverFlavour::Clock(clock) => self.poll_clock(clock, context),

@@ -53,6 +53,12 @@ impl<T> Future for SendFuture<'_, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let future = self.get_mut();
+        // Before a signal is taken, which would be lost if this were dropped before the next poll.
+        if burn_fuel() {
+            // It is another's turn. Whoever polls this gets to know when it asks for more.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if let Some(record) = future.record.as_ref().filter(|_| future.waits) {
             if record.parker().set_waker(context.waker()) {
                 return Poll::Pending;
@@ -63,11 +69,6 @@ impl<T> Future for SendFuture<'_, T> {
             }
             // SAFETY: it was not taken, so the message is still there.
             future.message = Some(unsafe { record.slot().read().assume_init() });
-        }
-        if burn_fuel() {
-            // It is another's turn. Whoever polls this gets to know when it asks for more.
-            context.waker().wake_by_ref();
-            return Poll::Pending;
         }
         let message = future.message.take().expect("sisal: a send was polled again after it was done");
         match &future.sender.0 {

@@ -23,6 +23,7 @@ use super::who::Who;
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::cancel::Cause;
 use crate::prim::lock::{Lock, LockGuard};
+use crate::prim::task_parker::later;
 use crate::queue::chain::{Chain, ChainLink, Chained};
 use std::ptr::NonNull;
 
@@ -103,6 +104,11 @@ impl CancelNode {
 
     /// Cancels it and all that follows it, unless that has been done. `poke` is called with every owner.
     pub(crate) fn cancel(&self, cause: Cause, poke: &dyn Fn(&Who)) {
+        // Closing a channel unparks who waits there, among them tasks, whose wakers may come back here.
+        later(|| self.walk(cause, poke));
+    }
+
+    fn walk(&self, cause: Cause, poke: &dyn Fn(&Who)) {
         // SAFETY: the walk is over before this returns.
         let mut node = unsafe { NonNull::from(self).as_ref() };
         let Some(mut guard) = node.begin_cancel(cause) else { return };

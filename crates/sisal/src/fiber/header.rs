@@ -199,6 +199,11 @@ impl Header {
             .map(|scope| unsafe { &*scope.as_ptr().cast_const() })
     }
 
+    /// Whether a scope that it is inside keeps off what comes from outside. For the home worker.
+    pub(crate) fn is_inside_shield(&self) -> bool {
+        self.scopes().any(|scope| scope.node.is_none())
+    }
+
     /// What ends every cancellable wait of this fiber, if a request or a scope does. For the home worker.
     pub(crate) fn cancel_cause(&self) -> Option<Cause> {
         let scoped = match self.scopes().next() {

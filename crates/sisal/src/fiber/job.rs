@@ -4,9 +4,11 @@
 #![allow(unsafe_code, reason = "jobs lie in the frames of their owners")]
 
 use super::ambient::Scope;
+use super::cancel_node::CancelNode;
 use super::claim_cell::ClaimCell;
 use super::header::FiberRef;
 use super::who::Who;
+use crate::prim::cancel::Cause;
 use crate::prim::reason::Place;
 use std::cell::OnceCell;
 use std::ptr::NonNull;
@@ -21,7 +23,14 @@ pub(crate) struct Job {
     /// What its owner was inside when it put the job aside.
     pub(crate) scope: Option<NonNull<Scope>>,
     /// There once it is exposed.
-    cell: OnceCell<Arc<ClaimCell<Who>>>,
+    exposed: OnceCell<Arc<Exposed>>,
+}
+
+/// What others see of a job. Counted, since they may look at it late.
+pub(crate) struct Exposed {
+    pub(crate) cell: ClaimCell<Who>,
+    /// Cancelled with its owner, if that is inside of nothing that could be.
+    node: CancelNode,
 }
 
 impl Job {
@@ -39,18 +48,23 @@ impl Job {
     /// A job of `owner`, the running fiber, which it can [put aside](FiberRef::put_aside).
     #[inline]
     pub(crate) fn new(owner: FiberRef, place: Place, run: unsafe fn(NonNull<Job>)) -> Job {
-        Job { run, place, older: owner.jobs.get(), scope: owner.scope.get(), cell: OnceCell::new() }
+        Job { run, place, older: owner.jobs.get(), scope: owner.scope.get(), exposed: OnceCell::new() }
     }
 
     /// Makes the cell: from now on others can see the job.
-    pub(crate) fn expose(&self) -> &Arc<ClaimCell<Who>> {
-        self.cell.get_or_init(|| Arc::new(ClaimCell::new()))
+    pub(crate) fn expose(&self) -> &Arc<Exposed> {
+        self.exposed.get_or_init(|| Arc::new(Exposed { cell: ClaimCell::new(), node: CancelNode::new(None) }))
     }
 
     /// The cell, if others can see the job.
     #[inline]
-    pub(crate) fn cell(&self) -> Option<&Arc<ClaimCell<Who>>> {
-        self.cell.get()
+    pub(crate) fn cell(&self) -> Option<&ClaimCell<Who>> {
+        self.exposed.get().map(|exposed| &exposed.cell)
+    }
+
+    /// What is cancelled with the owner of an exposed job.
+    pub(crate) fn node(&self) -> &CancelNode {
+        &self.expose().node
     }
 }
 
@@ -61,15 +75,16 @@ impl FiberRef {
     /// The job was made for this fiber, which has put no other aside since, and stays where it is until it is
     /// [taken back](Self::take_back) and, if it was exposed, run by whoever took it.
     #[inline]
-    pub(crate) unsafe fn put_aside(self, job: &Job) {
-        self.jobs.set(Some(NonNull::from(job)));
+    pub(crate) unsafe fn put_aside(self, job: NonNull<Job>) {
+        self.jobs.set(Some(job));
     }
 
     /// Takes the job off that was put aside last.
     #[inline]
-    pub(crate) fn take_back(self, job: &Job) {
-        debug_assert_eq!(self.jobs.get(), Some(NonNull::from(job)), "INVARIANT: jobs are taken back in order");
-        self.jobs.set(job.older);
+    pub(crate) fn take_back(self, job: NonNull<Job>) {
+        debug_assert_eq!(self.jobs.get(), Some(job), "INVARIANT: jobs are taken back in order");
+        // SAFETY: put aside by the caller, and still there.
+        self.jobs.set(unsafe { job.as_ref() }.older);
     }
 
     /// The oldest job of this fiber that nobody else can see. Those that others can see are all older.
@@ -79,12 +94,25 @@ impl FiberRef {
         while let Some(job) = next {
             // SAFETY: jobs in the list stay until they are taken off.
             let job_ref = unsafe { job.as_ref() };
-            if job_ref.cell.get().is_some() {
+            if job_ref.exposed.get().is_some() {
                 break;
             }
             oldest = Some(job);
             next = job_ref.older;
         }
         oldest
+    }
+
+    /// The end of this fiber has been asked for: what others run for it ends too. For its worker.
+    pub(crate) fn cancel_exposed(self, poke: &dyn Fn(&Who)) {
+        let mut next = self.jobs.get();
+        while let Some(job) = next {
+            // SAFETY: jobs in the list stay until they are taken off.
+            let job = unsafe { job.as_ref() };
+            if let Some(exposed) = job.exposed.get() {
+                exposed.node.cancel(Cause::Request, poke);
+            }
+            next = job.older;
+        }
     }
 }

@@ -62,6 +62,22 @@ impl<P: Identity> WaitList<P> {
         None
     }
 
+    /// As [`claim_first`](Self::claim_first), but a fiber of the calling thread's worker goes before others.
+    pub(crate) fn claim_near(&mut self) -> Option<Claimed<P>> {
+        loop {
+            // SAFETY: those who stand here are alive, since the lock is held.
+            let near = self.0.iter().find(|waiter| unsafe { waiter.is_of_this_thread() }).map(NonNull::from);
+            let Some(near) = near else { return self.claim_first() };
+            // SAFETY: as in `claim_first`.
+            unsafe {
+                self.0.remove(near.as_ref());
+                if near.as_ref().claim_in_place() {
+                    return Some(Claimed::new(near));
+                }
+            }
+        }
+    }
+
     /// Claims all whose wait has not ended, and takes them off. They are to be unparked when the lock is free again.
     pub(crate) fn claim_all(&mut self) -> ClaimedAll<P> {
         let mut all = ClaimedAll { first: None };

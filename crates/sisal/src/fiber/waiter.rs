@@ -226,6 +226,15 @@ impl<P: Identity> Waiter<P> {
         unsafe { self.wait.as_ref() }
     }
 
+    /// Whether a fiber of the calling thread's worker waits.
+    ///
+    /// # Safety
+    /// As for [`claim_in_place`](Self::claim_in_place).
+    pub(crate) unsafe fn is_of_this_thread(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.wait() }.who.is_of_this_thread()
+    }
+
     /// Ends the wait in the name of this object, if nothing else has; the winner takes the token from
     /// [`claimant`](Self::claimant) later.
     ///

@@ -6,7 +6,7 @@
 use super::slot::{self, Key};
 use crate::fiber::waiter::ClaimToken;
 use crate::fiber::who::Who;
-use crate::prim::atomic::{AtomicUsize, Ordering};
+use crate::prim::atomic::{AtomicU8, AtomicUsize, Ordering};
 use crate::sched::driver::Driver;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, epoll};
@@ -29,6 +29,8 @@ pub(super) struct Epoll {
     fd: OwnedFd,
     /// How many descriptors are registered, but for the bell.
     registered: AtomicUsize,
+    /// 1 when nobody hears it any more.
+    deaf: AtomicU8,
 }
 
 impl Epoll {
@@ -37,7 +39,7 @@ impl Epoll {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         // By its edge, so that it need not be read.
         epoll::add(&fd, bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN | epoll::EventFlags::ET)?;
-        Ok(Epoll { fd, registered: AtomicUsize::new(0) })
+        Ok(Epoll { fd, registered: AtomicUsize::new(0), deaf: AtomicU8::new(0) })
     }
 
     /// Registers a descriptor. If something can be done with it already, there is an event for it at once.
@@ -54,6 +56,11 @@ impl Epoll {
         // If it is not there any more, all is well.
         let _ = epoll::delete(&self.fd, fd);
         self.registered.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether nobody hears it any more: its worker has gone.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.deaf.load(Ordering::Relaxed) != 0
     }
 
     /// Waits for events, up to `timeout`, into `events`.
@@ -84,6 +91,13 @@ pub(super) struct EpollDriver {
 impl EpollDriver {
     pub(super) fn new(epoll: Arc<Epoll>) -> EpollDriver {
         EpollDriver { epoll, events: Cell::new(Vec::with_capacity(BATCH)) }
+    }
+}
+
+impl Drop for EpollDriver {
+    fn drop(&mut self) {
+        self.epoll.deaf.store(1, Ordering::Relaxed);
+        slot::forget_deaf();
     }
 }
 

@@ -1,6 +1,7 @@
 //! What input and output return when something from outside ended them.
 
 use crate::prim::cancel::{Cancelled, Cause};
+use std::fmt;
 use std::io;
 
 /// Whether an operation ended because something from outside ended the fiber's waits: an enclosing deadline, a request, or the end of
@@ -27,5 +28,21 @@ pub(crate) fn timed_out() -> io::Error {
 
 /// Another fiber or thread has closed it.
 pub(crate) fn closed() -> io::Error {
-    io::Error::new(io::ErrorKind::NotConnected, "closed by another fiber or thread")
+    io::Error::new(io::ErrorKind::NotConnected, Closed)
 }
+
+/// Whether an operation ended because another fiber or thread has closed what it was about.
+pub(crate) fn is_closed(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Closed>())
+}
+
+#[derive(Debug)]
+struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("closed by another fiber or thread")
+    }
+}
+
+impl std::error::Error for Closed {}

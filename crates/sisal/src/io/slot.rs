@@ -9,7 +9,8 @@
 //! loaded, stand in the list, and see that the descriptor is registered with the own worker; else try again. So an event between the try and the wait is
 //! never missed: it has changed the edges, or finds the one who waits. Registering a descriptor that is ready makes an event.
 //!
-//! *An event*, under the lock: if the generation is right, count an edge for each direction it is about, and claim the first who waits there.
+//! *An event*, under the lock: if the generation is right, count an edge for each direction it is about, and claim the first who waits there, of
+//! the own worker if there is one: others may be busy for long, and hear of it themselves.
 //! There may be enough for more than one: whoever has waited and then done something wakes the next, who tries as well. An event that says that
 //! the other end is gone or that there is an error claims all, and marks the direction *open-ended*: there may be no other event, so from
 //! then on everybody tries before they wait.
@@ -94,6 +95,10 @@ struct State {
     writers: Line,
 }
 
+/// How many tasks may wait for one direction. Most of that many will have been dropped, or have come twice: all are woken, and those that
+/// still want to wait come back.
+const MOST_TASKS: usize = 16;
+
 /// Who waits for one direction.
 struct Line {
     waiters: WaitList<Who>,
@@ -129,6 +134,14 @@ impl State {
             Direction::Read => &mut self.readers,
             Direction::Write => &mut self.writers,
         }
+    }
+
+    /// Takes off the epolls that nobody hears any more; true if there were any.
+    fn forget_deaf(&mut self) -> bool {
+        let before = usize::from(self.registered.is_some()) + self.also_registered.len();
+        self.registered.take_if(|epoll| epoll.is_deaf());
+        self.also_registered.retain(|epoll| !epoll.is_deaf());
+        usize::from(self.registered.is_some()) + self.also_registered.len() < before
     }
 
     fn is_registered_with(&self, epoll: &Arc<Epoll>) -> bool {
@@ -205,10 +218,6 @@ impl Slot {
     }
 
     /// Has a task woken by the next event, unless there was one since `seen`.
-    #[cfg_attr(
-        not(any(feature = "futures", feature = "hyper", feature = "tokio")),
-        allow(dead_code, reason = "for futures")
-    )]
     pub(super) fn enlist_task(
         &self,
         direction: Direction,
@@ -217,11 +226,17 @@ impl Slot {
         fd: BorrowedFd<'_>,
         hearer: &Arc<Epoll>,
     ) -> io::Result<Enlisted> {
-        self.enter(direction, seen, fd, Some(hearer), |line| {
-            if !line.tasks.iter().any(|other| other.will_wake(task)) {
-                line.tasks.push(task.clone());
+        // Cloned and woken outside of the lock, since that is somebody else's code.
+        let mut mine = Some(task.clone());
+        let mut crowd = Vec::new();
+        let enlisted = self.enter(direction, seen, fd, Some(hearer), |line| {
+            if line.tasks.len() == MOST_TASKS {
+                crowd = mem::take(&mut line.tasks);
             }
-        })
+            line.tasks.extend(mine.take());
+        });
+        crowd.into_iter().for_each(wake_task);
+        enlisted
     }
 
     fn enter(
@@ -302,12 +317,12 @@ impl Slot {
         let mut claimed = [None, None];
         if readable {
             self.read.count(at_end || flags.intersects(EventFlags::RDHUP | EventFlags::PRI));
-            claimed[0] = state.readers.waiters.claim_first();
+            claimed[0] = state.readers.waiters.claim_near();
             tasks[0] = mem::take(&mut state.readers.tasks);
         }
         if writable {
             self.write.count(at_end);
-            claimed[1] = state.writers.waiters.claim_first();
+            claimed[1] = state.writers.waiters.claim_near();
             tasks[1] = mem::take(&mut state.writers.tasks);
         }
         let others = at_end.then(|| [state.readers.waiters.claim_all(), state.writers.waiters.claim_all()]);
@@ -320,13 +335,28 @@ impl Slot {
 
 /// The waker of a task is somebody else's code: it may panic, and then that is its own affair.
 fn wake_task(task: Waker) {
-    let _ = catch_unwind(AssertUnwindSafe(|| task.wake()));
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| task.wake())) {
+        // Its drop may panic too.
+        mem::forget(payload);
+    }
 }
 
 /// An event was heard for `key`.
 pub(super) fn on_event(key: Key, flags: EventFlags, wake: &mut dyn FnMut(ClaimToken<Who>)) {
     if let Some(slot) = SLOTS.get(key.index) {
         slot.on_event(key.generation, flags, wake);
+    }
+}
+
+/// Takes off all epolls that nobody hears any more. The tasks that may have waited for these are woken, and look again.
+pub(super) fn forget_deaf() {
+    for slot in SLOTS.all() {
+        let mut state = slot.state.lock();
+        if state.forget_deaf() {
+            let tasks = [mem::take(&mut state.readers.tasks), mem::take(&mut state.writers.tasks)];
+            drop(state);
+            tasks.into_iter().flatten().for_each(wake_task);
+        }
     }
 }
 
@@ -355,6 +385,10 @@ impl Slots {
         let position = index as usize + FIRST_CHUNK;
         let chunk = (position / FIRST_CHUNK).ilog2() as usize;
         self.chunks.get(chunk)?.get()?.get(position - (FIRST_CHUNK << chunk))
+    }
+
+    fn all(&'static self) -> impl Iterator<Item = &'static Slot> {
+        self.chunks.iter().map_while(OnceLock::get).flatten()
     }
 
     fn grow(&'static self, free: &mut Vec<&'static Slot>) -> &'static Slot {

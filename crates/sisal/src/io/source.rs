@@ -20,12 +20,18 @@ use crate::prim::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker;
-use rustix::fs::{Mode, OFlags};
+use rustix::event::EventfdFlags;
+use rustix::io::Errno;
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// How long to wait when there is no descriptor left to hear of events by.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(5);
 
 /// What is waited for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -116,27 +122,28 @@ impl Source {
         shows_dry: impl FnOnce(&T) -> bool,
     ) -> io::Result<T> {
         let direction = request.direction;
-        let mut has_waited = false;
-        if self.is_closed() {
-            return Err(error::closed());
-        }
-        loop {
+        let mut baton: Option<Baton> = None;
+        let result = loop {
+            if self.is_closed() {
+                break Err(error::closed());
+            }
             let slot = self.existing_slot();
             let edges = slot.map_or(Edges::NONE, |slot| slot.edges(direction));
-            if !has_waited && slot.is_some_and(|slot| slot.is_dry(direction, edges)) {
-                self.wait(request, edges)?;
-                has_waited = true;
-                continue;
-            }
-            let result = op(self.as_fd());
+            let is_dry = baton.is_none() && slot.is_some_and(|slot| slot.is_dry(direction, edges));
+            let result = if is_dry { Err(io::ErrorKind::WouldBlock.into()) } else { op(self.as_fd()) };
             match &result {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.is_closed() => {
-                    self.wait(request, edges)?;
-                    has_waited = true;
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if let Some(baton) = baton.take() {
+                        baton.drop_it();
+                    }
+                    match self.wait(request, edges) {
+                        Ok(()) => baton = Some(Baton { slot: self.slot(), direction }),
+                        Err(error) => break Err(error),
+                    }
                     continue;
                 }
-                Err(_) if self.is_closed() => return Err(error::closed()),
+                Err(_) if self.is_closed() => break Err(error::closed()),
                 Ok(done) if shows_dry(done) => {
                     if let Some(slot) = slot {
                         slot.note_dry(direction, edges);
@@ -144,16 +151,12 @@ impl Source {
                 }
                 _ => {}
             }
-            if has_waited {
-                // There may be enough for another.
-                if let Some(token) = self.slot().claim_next(direction) {
-                    park::unpark(token);
-                }
-            } else {
-                park::pay_fuel(request.place);
-            }
-            return result;
+            break result;
+        };
+        if baton.is_none() {
+            park::pay_fuel(request.place);
         }
+        result
     }
 
     /// Waits until something may be done, unless that has happened since `seen`.
@@ -166,7 +169,11 @@ impl Source {
             let hearer = epoll.filter(|_| matches!(wait.who(), Who::Fiber(_)));
             // SAFETY: both stay in this frame, and are taken off below if the wait was ended by something else than the slot.
             unsafe { slot.enlist(direction, seen, &waiter, self.as_fd(), hearer) }
-        })?;
+        });
+        let enlisted = match enlisted {
+            Err(error) if is_shortage(&error) => return pause(&wait, request),
+            other => other?,
+        };
         match enlisted {
             Enlisted::TryAgain => return Ok(()),
             Enlisted::Closed => return Err(error::closed()),
@@ -200,6 +207,9 @@ impl Source {
         mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         loop {
+            if self.is_closed() {
+                return Poll::Ready(Err(error::closed()));
+            }
             let slot = self.slot();
             let edges = slot.edges(direction);
             match op(self.as_fd()) {
@@ -253,6 +263,27 @@ impl Source {
     }
 }
 
+/// Held by one who has waited: there may be enough for another, who is woken when this goes, also by a panic.
+struct Baton {
+    slot: &'static Slot,
+    direction: Direction,
+}
+
+impl Baton {
+    /// There is nothing for others.
+    fn drop_it(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for Baton {
+    fn drop(&mut self) {
+        if let Some(token) = self.slot.claim_next(self.direction) {
+            park::unpark(token);
+        }
+    }
+}
+
 impl Drop for Source {
     fn drop(&mut self) {
         if self.fd.is_some() {
@@ -268,6 +299,30 @@ impl AsFd for Source {
     }
 }
 
+/// Whether the system has none of something left just now.
+fn is_shortage(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOSPC))
+}
+
+/// There is no way to hear of events now: waits for a moment.
+fn pause(wait: &Wait<Who>, request: &Request) -> io::Result<()> {
+    let soon = Moment::now().after(SHORTAGE_PAUSE);
+    let deadline = request.deadline.filter(|&deadline| deadline <= soon);
+    let waiting = Waiting {
+        reason: request.reason,
+        object: 0,
+        place: request.place,
+        deadline: Some(deadline.unwrap_or(soon)),
+        cancellable: true,
+    };
+    match park::park(wait, &waiting) {
+        Woken::Cancelled(cause) => Err(error::cancelled(cause)),
+        Woken::Deadline if deadline.is_some() => Err(error::timed_out()),
+        Woken::Deadline | Woken::Object(_) => Ok(()),
+    }
+}
+
 /// Calls `f` with the epoll of this thread's worker, if it is one.
 fn with_epoll<R>(f: impl FnOnce(Option<&Arc<Epoll>>) -> io::Result<R>) -> io::Result<R> {
     worker::with_current(|worker| match worker {
@@ -280,15 +335,17 @@ fn with_epoll<R>(f: impl FnOnce(Option<&Arc<Epoll>>) -> io::Result<R>) -> io::Re
     })
 }
 
-/// Closes the file behind a descriptor, and leaves a dead one there. If there can't be one, the file is closed with the source.
+/// Closes the file behind a descriptor, and leaves a dead one there. If there can't be one now, the file is closed with the source, and a
+/// socket ends at least for its peer.
 fn bury(fd: BorrowedFd<'_>) {
     static DEAD: OnceLock<OwnedFd> = OnceLock::new();
     let dead = DEAD.get().or_else(|| {
-        let dead = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let dead = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
         Some(DEAD.get_or_init(|| dead))
     });
-    if let Some(dead) = dead {
+    match dead {
         // SAFETY: both are open, and the number stays open, with another file behind it.
-        unsafe { libc::dup3(dead.as_raw_fd(), fd.as_raw_fd(), libc::O_CLOEXEC) };
+        Some(dead) => _ = unsafe { libc::dup3(dead.as_raw_fd(), fd.as_raw_fd(), libc::O_CLOEXEC) },
+        None => _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Both),
     }
 }

@@ -153,3 +153,42 @@ fn a_task_outside_of_the_runtime_is_woken() {
         }
     }
 }
+
+/// A waker that does what fibers do, until its fuel is out.
+struct Busy(crate::chan::Sender<()>);
+
+impl Wake for Busy {
+    fn wake(self: Arc<Self>) {
+        for _ in 0..600 {
+            self.0.send(()).unwrap();
+        }
+        drop(crate::spawn(|| ()));
+    }
+}
+
+#[test]
+fn a_waker_does_nothing_in_the_name_of_a_fiber_that_waits() {
+    let runtime = crate::Runtime::builder().workers(1).build().unwrap();
+    runtime.run(|| {
+        let others: Vec<_> = (0..10)
+            .map(|_| {
+                crate::spawn(|| {
+                    for _ in 0..2_000 {
+                        crate::yield_now();
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..20 {
+            let (reader, writer) = pipe();
+            let (sender, receiver) = crate::chan::unbounded();
+            let waker = Arc::new(Busy(sender)).into();
+            let mut context = Context::from_waker(&waker);
+            let polled = reader.poll(Direction::Read, &mut context, |fd| Ok(rustix::io::read(fd, &mut [0u8; 1])?));
+            assert!(polled.is_pending());
+            write_all(&writer, b"x");
+            (0..600).for_each(|_| receiver.recv().unwrap());
+        }
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}

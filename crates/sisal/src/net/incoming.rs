@@ -1,11 +1,14 @@
 //! Connections as an iterator.
 
 use super::{TcpListener, TcpStream, UnixListener, UnixStream};
+use crate::io::error::{is_cancelled, is_closed};
 use std::io;
 use std::iter::FusedIterator;
 
-/// The connections of a listener, one after the other, without end: what [`TcpListener::incoming`] and [`UnixListener::incoming`]
-/// return.
+/// The connections of a listener, one after the other: what [`TcpListener::incoming`] and [`UnixListener::incoming`] return.
+///
+/// It ends when the listener is [closed](TcpListener::close), and when the fiber's waits are [cancelled](crate::io::is_cancelled): whoever
+/// goes on after errors, as one does, would else go on for ever.
 ///
 /// ```
 /// use sisal::net::{TcpListener, TcpStream};
@@ -26,12 +29,19 @@ impl<'a, L> Incoming<'a, L> {
     }
 }
 
+fn next<S, A>(accepted: io::Result<(S, A)>) -> Option<io::Result<S>> {
+    match accepted {
+        Err(error) if is_cancelled(&error) || is_closed(&error) => None,
+        other => Some(other.map(|(stream, _)| stream)),
+    }
+}
+
 impl Iterator for Incoming<'_, TcpListener> {
     type Item = io::Result<TcpStream>;
 
     #[track_caller]
     fn next(&mut self) -> Option<io::Result<TcpStream>> {
-        Some(self.listener.accept().map(|(stream, _)| stream))
+        next(self.listener.accept())
     }
 }
 
@@ -42,7 +52,7 @@ impl Iterator for Incoming<'_, UnixListener> {
 
     #[track_caller]
     fn next(&mut self) -> Option<io::Result<UnixStream>> {
-        Some(self.listener.accept().map(|(stream, _)| stream))
+        next(self.listener.accept())
     }
 }
 

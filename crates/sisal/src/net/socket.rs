@@ -17,7 +17,7 @@ use crate::prim::reason::{Place, Reason};
 use rustix::net::sockopt::{self, Timeout as Which};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny, SocketAddrUnix,
-    SocketFlags, SocketType,
+    SocketFlags, SocketType, ipproto,
 };
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
@@ -37,6 +37,8 @@ pub(crate) struct Socket {
     pub(super) write_timeout: Timeout,
     /// Whether operations return `WouldBlock` instead of waiting.
     pub(super) nonblocking: Switch,
+    /// Whether its bytes are a stream that gives all it has: what was given to us as a TCP socket may be anything.
+    pub(super) is_tcp: bool,
 }
 
 impl Socket {
@@ -47,6 +49,7 @@ impl Socket {
             read_timeout: Timeout::default(),
             write_timeout: Timeout::default(),
             nonblocking: Switch::default(),
+            is_tcp: true,
         }
     }
 
@@ -64,7 +67,8 @@ impl Socket {
         let _ = rustix::io::ioctl_fionbio(&fd, true);
         let timeout = |which| sockopt::socket_timeout(&fd, which).unwrap_or(None);
         let (read, write) = (timeout(Which::Recv), timeout(Which::Send));
-        let socket = Socket::fresh(fd);
+        let is_tcp = sockopt::socket_protocol(&fd).is_ok_and(|protocol| protocol == Some(ipproto::TCP));
+        let socket = Socket { is_tcp, ..Socket::fresh(fd) };
         let _ = socket.read_timeout.set(read);
         let _ = socket.write_timeout.set(write);
         socket
@@ -72,7 +76,7 @@ impl Socket {
 
     /// Gives the descriptor away as `std` would have it: blocking, unless that was chosen otherwise, and with its timeouts.
     pub(super) fn release(self) -> OwnedFd {
-        let Socket { source, read_timeout, write_timeout, nonblocking } = self;
+        let Socket { source, read_timeout, write_timeout, nonblocking, is_tcp: _ } = self;
         let fd = source.into_fd();
         let _ = rustix::io::ioctl_fionbio(&fd, nonblocking.is_on());
         let _ = sockopt::set_socket_timeout(&fd, Which::Recv, read_timeout.get());
@@ -88,6 +92,7 @@ impl Socket {
             read_timeout: self.read_timeout.clone(),
             write_timeout: self.write_timeout.clone(),
             nonblocking: self.nonblocking.clone(),
+            is_tcp: self.is_tcp,
         })
     }
 
@@ -128,7 +133,8 @@ impl Socket {
             return self.attempt(place, op);
         }
         let (reason, deadline) = self.plan(direction);
-        self.source.transfer(&Request { direction, reason, place, deadline }, wanted, op)
+        let request = Request { direction, reason, place, deadline };
+        if self.is_tcp { self.source.transfer(&request, wanted, op) } else { self.source.perform(&request, op) }
     }
 
     /// As [`perform`](Self::perform), to read or to write, with the timeout of that.

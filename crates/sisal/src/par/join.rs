@@ -88,16 +88,18 @@ where
 {
     let half = Half::new(me, place, b);
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
-    unsafe { me.put_aside(&half.job) };
+    unsafe { me.put_aside(half.as_job()) };
     match offer {
         Offer::OnDemand => _ = worker.look_around(me, place),
-        Offer::AtOnce => worker.expose(me, NonNull::from(&half.job)),
+        Offer::AtOnce => worker.expose(me, half.as_job()),
     }
     let first = catch_unwind(AssertUnwindSafe(a));
-    me.take_back(&half.job);
     if half.job.cell().is_some() {
-        return half.settle(place, first);
+        let both = half.settle(place, first);
+        me.take_back(half.as_job());
+        return together(both);
     }
+    me.take_back(half.as_job());
     // SAFETY: nobody else has seen it.
     let b = unsafe { half.take() };
     match first {
@@ -124,6 +126,12 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         }
     }
 
+    /// The job, by a pointer that reaches all of this.
+    #[inline]
+    fn as_job(&self) -> NonNull<Job> {
+        NonNull::from(self).cast()
+    }
+
     /// Takes the closure out.
     ///
     /// # Safety
@@ -144,7 +152,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         // SAFETY: the caller's promise.
         let f = unsafe { half.take() };
         let result = catch_unwind(AssertUnwindSafe(|| match half.job.scope {
-            None => f(),
+            None => scope::within(Entry::Child(half.job.node()), Moment::NEVER, |_| f()),
             // SAFETY: the scope is around the frame of the owner, which stays.
             Some(scope) => match &unsafe { scope.as_ref() }.node {
                 Some(node) => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
@@ -157,7 +165,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
 
     /// Others have seen the half: takes it back and runs it, or waits for whoever has taken it.
     #[cold]
-    fn settle<RA>(&self, place: Place, first: thread::Result<RA>) -> (RA, RB) {
+    fn settle<RA>(&self, place: Place, first: thread::Result<RA>) -> (thread::Result<RA>, Option<thread::Result<RB>>) {
         let cell = self.job.cell().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
         let second = if cell.take() {
             // SAFETY: taken just now.
@@ -168,17 +176,23 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
             let waiter = Waiter::solo(&wait);
             // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
             if unsafe { cell.enlist(&waiter) } {
-                let object = ptr::from_ref(&**cell).addr();
+                let object = ptr::from_ref(cell).addr();
                 let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
                 park::park(&wait, &waiting);
             }
             // SAFETY: the thief has written it, and touches it no more.
             Some(unsafe { (*self.result.get()).assume_init_read() })
         };
-        match (first, second) {
-            (Ok(first), Some(Ok(second))) => (first, second),
-            (Err(payload), _) | (Ok(_), Some(Err(payload))) => resume_unwind(payload),
-            (Ok(_), None) => unreachable!("INVARIANT: it is run unless the first has panicked"),
-        }
+        (first, second)
+    }
+}
+
+/// What both halves gave, or the panic of one. The second is not there if it was not run because the first had panicked.
+#[cold]
+fn together<RA, RB>(both: (thread::Result<RA>, Option<thread::Result<RB>>)) -> (RA, RB) {
+    match both {
+        (Ok(first), Some(Ok(second))) => (first, second),
+        (Err(payload), _) | (Ok(_), Some(Err(payload))) => resume_unwind(payload),
+        (Ok(_), None) => unreachable!("INVARIANT: it is run unless the first has panicked"),
     }
 }

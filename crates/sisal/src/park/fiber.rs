@@ -104,8 +104,13 @@ pub(super) fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
     if let Some(cause) = me.cancel_cause() {
         return Some(cause);
     }
-    if worker.is_unwinding() {
-        return Some(Cause::Unwinding);
-    }
-    (worker.shared().phase() != Phase::Running).then_some(Cause::Shutdown)
+    let cause = if worker.is_unwinding() {
+        Cause::Unwinding
+    } else if worker.shared().phase() != Phase::Running {
+        Cause::Shutdown
+    } else {
+        return None;
+    };
+    // A shield somewhere around keeps these off as well.
+    (!me.is_inside_shield()).then_some(cause)
 }

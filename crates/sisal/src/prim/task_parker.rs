@@ -8,8 +8,11 @@
 //! code; they are cloned, called and dropped with the lock free.
 
 use super::lock::Lock;
+#[cfg(not(loom))]
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::Waker;
 
 /// See the [module](self).
@@ -92,12 +95,18 @@ impl TaskParker {
         let _ = self.end();
     }
 
-    pub(crate) fn unpark(&self) {
+    /// Ends the wait: wakes the task, or when the caller's [`later`] is over.
+    pub(crate) fn unpark(self: &Arc<TaskParker>) {
+        if !put_off(self) {
+            self.unpark_now();
+        }
+    }
+
+    fn unpark_now(&self) {
         let (waker, left_behind) = self.end();
-        drop(left_behind);
-        if let Some(waker) = waker
-            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake()))
-        {
+        let ended = catch_unwind(AssertUnwindSafe(|| drop(left_behind)))
+            .and_then(|()| catch_unwind(AssertUnwindSafe(|| waker.into_iter().for_each(Waker::wake))));
+        if let Err(payload) = ended {
             // Whoever ends a wait is not to suffer from it. The panic hook has told of it.
             std::mem::forget(payload);
         }
@@ -109,6 +118,69 @@ impl TaskParker {
         inner.unparked = true;
         (inner.waker.take(), inner.left_behind.take())
     }
+}
+
+/// Tasks that this thread is to wake later.
+#[cfg(not(loom))]
+struct Later {
+    /// How many calls of [`later`] there are.
+    depth: Cell<usize>,
+    tasks: RefCell<Vec<Arc<TaskParker>>>,
+}
+
+#[cfg(not(loom))]
+thread_local! {
+    static LATER: Later = const { Later { depth: Cell::new(0), tasks: RefCell::new(Vec::new()) } };
+}
+
+/// Calls `f`, and wakes the tasks that it unparks only afterwards: for one who holds locks meanwhile, or whose own state is in motion. What
+/// wakers do, and the drops of what was left behind, is somebody else's code.
+#[cfg(not(loom))]
+pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
+    struct Over;
+
+    impl Drop for Over {
+        fn drop(&mut self) {
+            LATER.with(|later| later.depth.set(later.depth.get() - 1));
+            while let Some(task) = next_of_later() {
+                task.unpark_now();
+            }
+        }
+    }
+
+    LATER.with(|later| later.depth.set(later.depth.get() + 1));
+    let _over = Over;
+    f()
+}
+
+/// One that is to be woken now, if it is time.
+#[cfg(not(loom))]
+fn next_of_later() -> Option<Arc<TaskParker>> {
+    LATER.with(|later| if later.depth.get() == 0 { later.tasks.borrow_mut().pop() } else { None })
+}
+
+/// Whether a task is to be woken later. A thread that is about to end puts nothing off.
+#[cfg(not(loom))]
+fn put_off(task: &Arc<TaskParker>) -> bool {
+    let put = |later: &Later| {
+        let is_later = later.depth.get() > 0;
+        if is_later {
+            later.tasks.borrow_mut().push(Arc::clone(task));
+        }
+        is_later
+    };
+    LATER.try_with(put).unwrap_or(false)
+}
+
+// In the models all threads share a thread-local, and nothing there holds locks meanwhile.
+#[cfg(loom)]
+pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+#[cfg(loom)]
+fn put_off(_task: &Arc<TaskParker>) -> bool {
+    false
 }
 
 impl fmt::Debug for TaskParker {

@@ -9,6 +9,7 @@ use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
+use crate::prim::task_parker::later;
 use crate::queue::timers::Ahead;
 use std::ptr::NonNull;
 
@@ -43,6 +44,12 @@ impl Worker {
         if self.timers.earliest() > now.0 {
             return false;
         }
+        self.as_nobody(|| later(|| self.fire_due(now)));
+        true
+    }
+
+    /// Nothing that is called here may look at the timers: hence later.
+    fn fire_due(&self, now: Moment) {
         self.timers.pop_due(now.0, prefetch_timer, |timer| {
             // SAFETY: a timer stays in its fiber's frame until that fiber, which runs on this very thread, takes it out.
             match unsafe { timer.as_ref() }.payload {
@@ -60,6 +67,5 @@ impl Worker {
                 }
             }
         });
-        true
     }
 }

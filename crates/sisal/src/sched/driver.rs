@@ -50,7 +50,7 @@ impl Worker {
 
     /// Gives the driver a turn; true if it made fibers of this worker ready.
     pub(super) fn hear(&self, driver: &dyn Driver, timeout: Option<Duration>) -> bool {
-        driver.turn(timeout, &mut |token| self.unpark_to_the_end(token));
+        self.as_nobody(|| driver.turn(timeout, &mut |token| self.unpark_to_the_end(token)));
         self.heard_at.set(self.now.get());
         !self.ready.is_empty() || self.run_next.get().is_some()
     }

@@ -75,7 +75,7 @@ impl Worker {
     }
 
     fn cancel_waits(&self) {
-        for fiber in self.homed_fibers() {
+        for fiber in self.homed_fibers().filter(|fiber| !fiber.is_inside_shield()) {
             if let Some(token) = fiber.cancellable_wait().and_then(|wait| wait.claim(Woken::Cancelled(Cause::Shutdown)))
             {
                 self.unpark_to_the_end(token);

@@ -13,11 +13,9 @@ use super::poke::poke;
 use super::search::LISTEN_EVERY;
 use super::worker::Worker;
 use crate::fiber::body;
-use crate::fiber::claim_cell::ClaimCell;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::{Birth, FiberRef};
-use crate::fiber::job::Job;
-use crate::fiber::who::Who;
+use crate::fiber::job::{Exposed, Job};
 use crate::prim::atomic::Ordering;
 use crate::prim::reason::Place;
 use std::ptr::NonNull;
@@ -49,6 +47,7 @@ impl Worker {
         if told.must_yield.load(Ordering::Relaxed) != 0 || now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.heard_at.set(now);
             self.fire_timers(now);
+            self.heed_pokes();
             self.look_outside();
             if !self.nothing_to_resume() {
                 self.yield_now(me, place);
@@ -80,7 +79,12 @@ impl Worker {
             // SAFETY: the scope is around the job's frame. What it follows has to reach whoever runs the job.
             unsafe { scope.as_ref().follow(&poke) };
         }
-        let cell = Arc::clone(seen.expose());
+        let seen_by_all = Arc::clone(seen.expose());
+        // From now on a request for the end of this fiber reaches what others run for it.
+        me.poke.make_reachable();
+        if me.poke.is_requested() {
+            me.cancel_exposed(&poke);
+        }
         if let Some(limit) = &self.shared.limit {
             limit.enter_beyond();
         }
@@ -92,8 +96,8 @@ impl Worker {
             spawned_at: seen.place,
             name: None,
         };
-        let exposed = Exposed { job, cell };
-        let fiber = body::allocate(birth, move || exposed.run());
+        let offer = Offer { job, exposed: seen_by_all };
+        let fiber = body::allocate(birth, move || offer.run());
         let freeing = fiber.end.detach(|_| unreachable!("INVARIANT: nobody awaits it"));
         debug_assert_eq!(freeing, Freeing::Theirs);
         self.enqueue_fresh(fiber);
@@ -101,24 +105,24 @@ impl Worker {
 }
 
 /// What runs an exposed job, unless its owner has.
-struct Exposed {
+struct Offer {
     job: NonNull<Job>,
-    cell: Arc<ClaimCell<Who>>,
+    exposed: Arc<Exposed>,
 }
 
 // SAFETY: the job is touched by whoever has taken it only, and what it runs may go to another thread.
-unsafe impl Send for Exposed {}
+unsafe impl Send for Offer {}
 
-impl Exposed {
+impl Offer {
     fn run(self) {
-        if !self.cell.take() {
+        if !self.exposed.cell.take() {
             return;
         }
         // SAFETY: taken just now, so its owner waits for us in the frame where it lies.
         unsafe {
             Job::run(self.job);
         }
-        if let Some(token) = self.cell.finish() {
+        if let Some(token) = self.exposed.cell.finish() {
             super::unpark::unpark(token);
         }
     }

@@ -92,10 +92,12 @@ impl Worker {
         if pokes.is_empty() {
             return false;
         }
-        while let Some(fiber) = pokes.pop() {
-            fiber.poke.taken();
-            self.cancel_if_due(fiber);
-        }
+        self.as_nobody(|| {
+            while let Some(fiber) = pokes.pop() {
+                fiber.poke.taken();
+                self.cancel_if_due(fiber);
+            }
+        });
         true
     }
 
@@ -104,6 +106,9 @@ impl Worker {
             && let Some(node) = fiber.scopes().last().and_then(|outermost| outermost.node.as_ref())
         {
             node.cancel(Cause::Request, &poke);
+        }
+        if fiber.poke.is_requested() {
+            fiber.cancel_exposed(&poke);
         }
         if let Some(wait) = fiber.cancellable_wait()
             && let Some(cause) = fiber.cancel_cause()

@@ -215,3 +215,33 @@ fn a_stolen_half_is_inside_of_what_its_owner_is_inside() {
         });
     });
 }
+
+#[test]
+fn a_request_for_the_end_reaches_what_others_run() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for _ in 0..20 {
+                let forever = std::time::Duration::from_secs(3_600);
+                let (sender, receiver) = chan::bounded(2);
+                let second = sender.clone();
+                let fiber = spawn(move || {
+                    join(
+                        || {
+                            sender.send(()).unwrap();
+                            sisal::sleep(forever)
+                        },
+                        || {
+                            second.send(()).unwrap();
+                            sisal::sleep(forever)
+                        },
+                    )
+                });
+                receiver.recv().unwrap();
+                receiver.recv().unwrap();
+                fiber.cancel();
+                let (a, b) = fiber.join().unwrap();
+                assert!(a.is_err() && b.is_err());
+            }
+        });
+    });
+}
