@@ -18,7 +18,7 @@
 //! # How
 //! The kernel has no way to wait for a disk as one waits for a socket. So a call runs on a thread, as with [`blocking`](crate::blocking()),
 //! and the fiber parks until it is done. But reading what is in the page cache takes no disk, and then no thread either: reads ask
-//! the kernel first for what it has at hand (`preadv2` with `RWF_NOWAIT`). In the same way files are opened to read them: without a
+//! the kernel first for what it has at hand (`preadv2` with `RWF_NOWAIT`), and then, where it can, to read from the disk by itself (`io_uring`). In the same way files are opened to read them: without a
 //! thread if their path is in the caches of the kernel, and the file system is a local one (`openat2` with `RESOLVE_CACHED`).
 //!
 //! # What ends a call
