@@ -7,6 +7,7 @@ use rustix::fs::Advice;
 use sisal::fs::{self, File};
 use sisal::{join_all, timeout};
 use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,38 +66,35 @@ fn many_cold_files_are_read_whole() {
     });
 }
 
+/// Every read is of another page that is not in memory, so that many wait for the disk while others want the position.
 #[test]
-fn a_cold_file_read_by_many_at_its_position_gives_every_byte_once() {
+fn a_cold_file_read_by_many_at_its_position_gives_every_page_once() {
     with_workers(|workers| {
         let folder = Folder::new();
         let path = folder.join("file");
-        let chunks = 16_384_u32;
-        std::fs::write(&path, (0..chunks).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+        let pages = 256_u32;
+        std::fs::write(&path, (0..pages).flat_map(|page| page.to_le_bytes().repeat(1_024)).collect::<Vec<u8>>())
+            .unwrap();
         for _ in 0..rounds(20) {
             forget(&path);
             let runtime = background(workers);
             let file = Arc::new(File::open(&path).unwrap());
+            rustix::fs::fadvise(file.as_fd(), 0, None, Advice::Random).unwrap();
             let readers = (0..8).map(|_| {
                 let file = Arc::clone(&file);
                 runtime.spawn(move || {
                     let mut found = Vec::new();
-                    let mut chunk = [0; 1_024];
-                    loop {
-                        let count = (&*file).read(&mut chunk).unwrap();
-                        if count == 0 {
-                            return found;
-                        }
-                        assert_eq!(count % 4, 0);
-                        found.extend(
-                            chunk[..count].chunks_exact(4).map(|four| u32::from_le_bytes(four.try_into().unwrap())),
-                        );
+                    let mut page = [0; 4_096];
+                    while (&*file).read(&mut page).unwrap() == 4_096 {
+                        found.push(u32::from_le_bytes(page[..4].try_into().unwrap()));
                     }
+                    found
                 })
             });
             let readers: Vec<_> = readers.collect();
             let mut found: Vec<u32> = join_all(readers).into_iter().flat_map(Result::unwrap).collect();
             found.sort_unstable();
-            assert!(found.into_iter().eq(0..chunks));
+            assert!(found.iter().copied().eq(0..pages), "{found:?}");
             shut_down(runtime);
         }
     });
