@@ -8,18 +8,18 @@ use crate::prim::reason::{Place, Reason};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-/// How many connections may wait to be accepted, or fewer if the system's `somaxconn` is less. `std` asks for 128. A burst overruns
-/// that, and a client whose call was dropped tries again only after a second.
-const QUEUE: i32 = 4096;
-
-/// Lets [many](QUEUE) connections wait at a socket that listens already, which changes nothing else about it.
-pub(super) fn lengthen_queue(listener: impl AsFd) -> io::Result<()> {
-    Ok(rustix::net::listen(listener, QUEUE)?)
-}
+/// How many connections may wait to be accepted: as many as the system allows (`somaxconn`). `std` asks for 128, which a burst of
+/// clients fills before a busy program comes to accept; who finds it full tries again after a second.
+const QUEUE: i32 = i32::MAX;
 
 impl Socket {
+    /// Has a socket that listens already do so with a long queue. If that fails, it keeps the one it has.
+    pub(super) fn lengthen_queue(&self) {
+        let _ = rustix::net::listen(self, QUEUE);
+    }
+
     /// Waits for a connection. One that was given up before it could be taken is passed over.
     pub(super) fn accept(&self, deadline: Option<Moment>, place: Place) -> io::Result<(Socket, Option<SocketAddrAny>)> {
         let accepted = self.perform((Direction::Read, Reason::Accept), deadline, place, take)?;

@@ -17,6 +17,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker, ready};
 
 /// A stream that is read and written, and whose directions end one by one: [`TcpStream`] and [`UnixStream`].
+///
+/// ```
+/// use sisal::net::{Duplex, UnixStream, copy_bidirectional};
+/// fn proxy(near: impl Duplex, far: impl Duplex) -> std::io::Result<u64> {
+///     copy_bidirectional(&near, &far).map(|(there, back)| there + back)
+/// }
+/// let ((a, near), (far, b)) = (UnixStream::pair()?, UnixStream::pair()?);
+/// drop((a, b));
+/// assert_eq!(proxy(near, far)?, 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait Duplex: sealed::Duplex {}
 
 mod sealed {

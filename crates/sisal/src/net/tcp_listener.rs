@@ -1,6 +1,5 @@
 //! A socket that waits for TCP connections.
 
-use super::accept;
 use super::addresses::{ToSocketAddrs, no_address};
 use super::incoming::Incoming;
 use super::socket::Socket;
@@ -42,6 +41,8 @@ pub struct TcpListener {
 impl TcpListener {
     /// Listens at an address; of several, at the first that can be had. Port 0 stands for any free one.
     ///
+    /// As many connections may wait to be accepted as the system allows (`/proc/sys/net/core/somaxconn`).
+    ///
     /// # Errors
     /// Those of the system, for the last address that was tried.
     ///
@@ -52,9 +53,9 @@ impl TcpListener {
     /// ```
     pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
         let addrs: Vec<SocketAddr> = addr.to_socket_addrs()?.collect();
-        let listener = std::net::TcpListener::bind(&addrs[..])?;
-        accept::lengthen_queue(&listener)?;
-        Ok(TcpListener::from(listener))
+        let listener = TcpListener::from(std::net::TcpListener::bind(&addrs[..])?);
+        listener.socket.lengthen_queue();
+        Ok(listener)
     }
 
     /// The address it listens at.

@@ -1,6 +1,5 @@
 //! A socket that waits for connections from Unix sockets.
 
-use super::accept;
 use super::incoming::Incoming;
 use super::socket::Socket;
 use super::unix_address;
@@ -42,6 +41,8 @@ pub struct UnixListener {
 impl UnixListener {
     /// Listens at a path, where nothing may be yet. The file stays when the listener is dropped.
     ///
+    /// As many connections may wait to be accepted as the system allows (`/proc/sys/net/core/somaxconn`).
+    ///
     /// # Errors
     /// Those of the system.
     ///
@@ -49,9 +50,7 @@ impl UnixListener {
     /// assert!(sisal::net::UnixListener::bind("/no/such/folder/socket").is_err());
     /// ```
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixListener> {
-        let listener = std::os::unix::net::UnixListener::bind(path)?;
-        accept::lengthen_queue(&listener)?;
-        Ok(UnixListener::from(listener))
+        Ok(UnixListener::listening(std::os::unix::net::UnixListener::bind(path)?))
     }
 
     /// Listens at an address, which may be abstract.
@@ -67,9 +66,13 @@ impl UnixListener {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixListener> {
-        let listener = std::os::unix::net::UnixListener::bind_addr(socket_addr)?;
-        accept::lengthen_queue(&listener)?;
-        Ok(UnixListener::from(listener))
+        Ok(UnixListener::listening(std::os::unix::net::UnixListener::bind_addr(socket_addr)?))
+    }
+
+    fn listening(listener: std::os::unix::net::UnixListener) -> UnixListener {
+        let listener = UnixListener::from(listener);
+        listener.socket.lengthen_queue();
+        listener
     }
 
     /// Waits for a connection.

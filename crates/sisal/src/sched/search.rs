@@ -40,6 +40,9 @@ const MOST_PATIENCE: u64 = 100_000;
 const LEAST_PATIENCE: u64 = 2_000;
 const SHORT_NAP: u64 = 200_000;
 
+/// A worker that hears from outside sooner than this after it lay down had better not have lain down, in nanoseconds.
+const RUSH: u64 = 50_000;
+
 /// How long fresh fibers are left to their own worker, which mostly takes them at once, before a thief does: in nanoseconds.
 /// Running a fiber elsewhere costs some hundred nanoseconds in cache misses, which short ones are not worth (`spawn-100`).
 const LEAVE_TO_OWNER: u64 = 5_000;
@@ -261,8 +264,7 @@ impl Worker {
             if self.heed_calls() || self.fire_timers(self.read_clock()) {
                 continue;
             }
-            // One that has no patience goes to sleep in its driver right away, which says the same.
-            if self.patience.get() > 0 && self.look_outside() {
+            if self.listen() {
                 continue;
             }
             if let Some(fiber) = self.search() {
@@ -275,6 +277,18 @@ impl Worker {
                 return Next::Leave;
             }
         }
+    }
+
+    /// Nothing is left to do here: whether something has come from outside.
+    fn listen(&self) -> bool {
+        if self.rushed.get() {
+            // More will have come when others of this processor have run, among them those whom we have just answered: to sleep and be woken for
+            // every few is most of the work (`echo-100`). Where little comes, one who sleeps is woken sooner.
+            std::thread::yield_now();
+            return self.look_outside();
+        }
+        // One that has no patience goes to sleep in its driver right away, which says the same.
+        self.patience.get() > 0 && self.look_outside()
     }
 
     /// A worker that retires takes no fresh work from others.
@@ -479,11 +493,11 @@ impl Worker {
         let timeout = self.time_to_sleep();
         match self.driver.get().filter(|_| self.remote().bed.is_in_driver()) {
             Some(driver) if self.hear(driver.as_ref(), timeout) => {
+                self.rushed.set(self.read_clock().0 - lay_down.0 < RUSH);
                 // What comes from outside does not come sooner if one looks for it all the time.
-                self.read_clock();
                 return self.patience.set(self.patience.get() / 2);
             }
-            Some(_) => {}
+            Some(_) => self.rushed.set(false),
             None => self.remote().bed.sleep(epoch, timeout),
         }
         let slept = self.read_clock().0 - lay_down.0;

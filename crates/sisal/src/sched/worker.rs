@@ -51,6 +51,8 @@ pub(crate) struct Worker {
     /// The clock as it was last read.
     pub(super) now: Cell<Moment>,
     pub(super) driver: OnceCell<Box<dyn Driver>>,
+    /// Whether things come from outside so fast that it is hardly worth to sleep.
+    pub(super) rushed: Cell<bool>,
     /// When the driver last had a turn.
     pub(super) heard_at: Cell<Moment>,
     /// A fiber that has accepted a connection: what it spawns next is for that, and is spread over the workers.
@@ -128,6 +130,7 @@ impl Worker {
             timers: Timers::new(),
             now: Cell::new(Moment::now()),
             driver: OnceCell::new(),
+            rushed: Cell::new(false),
             heard_at: Cell::new(Moment(0)),
             accepted: Cell::new(None),
             stacks: Stacks::new(shared.config.class, first_stack),

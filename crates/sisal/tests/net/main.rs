@@ -12,6 +12,7 @@ mod descriptors;
 mod nonblocking;
 mod pipes;
 mod pollable;
+mod spread;
 mod tcp;
 mod threads;
 mod timeouts;
