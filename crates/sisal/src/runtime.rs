@@ -4,6 +4,7 @@
 use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
+use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
@@ -78,8 +79,9 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     if shared.config.verbose {
         let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
         let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
+        let files = if io::ring::is_available() { "io_uring and threads" } else { "threads (io_uring is refused)" };
         eprintln!(
-            "sisal: {workers} workers (up to {max_workers}), {limit} fibers, stacks of {} KiB",
+            "sisal: {workers} workers (up to {max_workers}), {limit} fibers, stacks of {} KiB, files by {files}",
             class.usable() >> 10
         );
     }

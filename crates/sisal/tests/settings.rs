@@ -217,7 +217,7 @@ fn verbose_says_how_the_runtime_is_set_up() {
     let ended = child::run_in(&[("SISAL_VERBOSE", "1")], || {
         common::fixed(2).stack_size(100 << 10).run(|| ()).unwrap();
     });
-    ended.well().saying("sisal: 2 workers (up to 2), any number of fibers");
+    ended.well().saying("sisal: 2 workers (up to 2), any number of fibers").saying(", files by ");
 }
 
 #[test]

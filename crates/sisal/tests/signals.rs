@@ -107,8 +107,8 @@ fn a_storm_of_signals_neither_blocks_nor_loses_a_kind() {
                     send(Sent::USR1);
                 }
             });
-            for _ in 0..100 {
-                assert_eq!(signals.recv(), Ok(Signal::USER1));
+            // The last of the others may come a second time: it was sent after the first was received.
+            for _ in signals.iter().filter(|&signal| signal == Signal::USER1).take(100) {
                 stop.fetch_add(1, Ordering::Relaxed);
             }
         });

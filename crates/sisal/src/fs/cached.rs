@@ -67,7 +67,7 @@ fn is_regular_and_local(file: &fs::File) -> bool {
 }
 
 /// The device of its file system, if it is a regular file.
-fn device_of_regular(file: &fs::File) -> Option<u64> {
+pub(super) fn device_of_regular(file: &fs::File) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = rustix::fs::statx(file.as_fd(), c"", flags, StatxFlags::TYPE).ok()?;
     let is_regular = rustix::fs::FileType::from_raw_mode(stat.stx_mode.into()) == rustix::fs::FileType::RegularFile;

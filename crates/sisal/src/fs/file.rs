@@ -5,6 +5,7 @@ use super::on_thread;
 use super::open::OpenOptions;
 use super::position::Position;
 use crate::fiber::in_fiber;
+use crate::io::ring;
 use crate::park;
 use std::fs::{self, FileTimes, Metadata, Permissions, TryLockError};
 use std::io::{self, IoSliceMut};
@@ -218,6 +219,11 @@ impl File {
             let read = self.opened.nowait.read(&self.inner, &mut [IoSliceMut::new(buffer)], offset);
             if let Some(count) = read {
                 park::pay_fuel(Location::caller());
+                return Ok(count);
+            }
+            if self.opened.nowait.suits_ring(&self.inner)
+                && let Some(count) = ring::read(self.inner.as_fd(), buffer, offset, Location::caller())
+            {
                 return Ok(count);
             }
         }

@@ -16,10 +16,12 @@
 //! thread.
 //!
 //! # How
-//! The kernel has no way to wait for a disk as one waits for a socket. So a call runs on a thread, as with [`blocking`](crate::blocking()),
-//! and the fiber parks until it is done. But reading what is in the page cache takes no disk, and then no thread either: reads ask
-//! the kernel first for what it has at hand (`preadv2` with `RWF_NOWAIT`). In the same way files are opened to read them: without a
-//! thread if their path is in the caches of the kernel, and the file system is a local one (`openat2` with `RESOLVE_CACHED`).
+//! Most calls run on a thread, as with [`blocking`](crate::blocking()), and the fiber parks until they are done. But not those that need not
+//! wait, nor those that the kernel can do by itself:
+//! - Reads ask the kernel first for what it has in memory (`preadv2` with `RWF_NOWAIT`).
+//! - What it does not have, it reads from the disk by itself if it can (`io_uring`), and a thread does it if it can't.
+//! - Files whose path is in the caches of the kernel are opened for reading at once (`openat2` with `RESOLVE_CACHED`), if their file system is a
+//!   local one.
 //!
 //! # What ends a call
 //! Like `blocking`, nothing but itself: neither a timeout nor a nursery cancels an operation on a file. A disk answers sooner or later;

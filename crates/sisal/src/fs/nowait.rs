@@ -1,5 +1,6 @@
 //! Reading what the kernel has at hand.
 
+use super::cached;
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs;
@@ -18,15 +19,22 @@ pub(super) const AT_POSITION: u64 = u64::MAX;
 pub(super) struct Nowait {
     /// The file can't be read this way.
     refused: AtomicBool,
+    /// Whether it is a regular file, once that was asked.
+    is_regular: OnceLock<bool>,
 }
 
 impl Nowait {
     pub(super) fn new() -> Nowait {
-        Nowait { refused: AtomicBool::new(false) }
+        Nowait { refused: AtomicBool::new(false), is_regular: OnceLock::new() }
     }
 
     pub(super) fn is_possible(&self) -> bool {
         !self.refused.load(Ordering::Relaxed) && kernel_is_right()
+    }
+
+    /// Whether the kernel can read the file by itself, and that comes to an end: from a disk, but not from a pipe or a terminal.
+    pub(super) fn suits_ring(&self, file: &fs::File) -> bool {
+        self.is_possible() && *self.is_regular.get_or_init(|| cached::device_of_regular(file).is_some())
     }
 
     /// Reads what is in the page cache; none if that says nothing, and one has to wait for the file. Less than there is room for does not

@@ -6,14 +6,22 @@
 //! - A quick one counts itself in; if there is a slow one, it counts itself out again and becomes slow.
 //! - A slow one counts itself in, and waits, on its thread, until no quick one is left.
 //!
+//! An operation of the ring waits as well, but locks nothing. It is begun only if nobody else uses the position, and counts as both, so
+//! that all others wait for it: quick ones become slow, and slow ones wait on their threads.
+//!
 //! Both counts are in one word, so of two that come at once one sees the other: a worker never meets a slow one in the kernel. Quick ones
 //! meet only each other, and sleep for no longer than a copy takes.
 
 use crate::prim::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 const QUICK: u64 = 1;
 const SLOW: u64 = 1 << 32;
+
+/// A quick one is gone after so many looks, but for one whose worker has lost its CPU; for one of the ring it may take longer.
+const QUICK_LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -37,13 +45,23 @@ impl Position {
         Some(op())
     }
 
+    /// Does `op`, which may take its time and parks the fiber meanwhile, if nobody else uses the position.
+    pub(super) fn alone<T>(&self, op: impl FnOnce() -> T) -> Option<T> {
+        // ORDERING: Acquire pairs with the Release of whoever has left.
+        self.users.compare_exchange(0, SLOW + QUICK, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        let _leave = Leave { position: self, count: SLOW + QUICK };
+        Some(op())
+    }
+
     /// Does `op`, which may take its time. On a thread that may block.
     pub(super) fn slow<T>(&self, op: impl FnOnce() -> T) -> T {
         self.users.fetch_add(SLOW, Ordering::Relaxed);
         let _leave = Leave { position: self, count: SLOW };
         // ORDERING: Acquire pairs with the Release of a quick one that has left.
+        let mut looks = 0;
         while !self.users.load(Ordering::Acquire).is_multiple_of(SLOW) {
-            thread::yield_now();
+            looks += 1;
+            if looks < QUICK_LOOKS { thread::yield_now() } else { thread::sleep(LOOK_AGAIN) }
         }
         op()
     }
@@ -73,6 +91,16 @@ mod tests {
         assert_eq!(position.quick(|| position.quick(|| 7)), Some(Some(7)));
         position.slow(|| assert_eq!(position.quick(|| 7), None));
         assert_eq!(position.quick(|| 7), Some(7));
+    }
+
+    #[test]
+    fn one_that_is_alone_keeps_all_others_off() {
+        let position = Position::new();
+        let inside = position.alone(|| (position.quick(|| 7), position.alone(|| 7)));
+        assert_eq!(inside, Some((None, None)));
+        position.quick(|| assert_eq!(position.alone(|| 7), None));
+        position.slow(|| assert_eq!(position.alone(|| 7), None));
+        assert_eq!(position.alone(|| 7), Some(7));
     }
 
     #[test]

@@ -4,9 +4,11 @@ use super::file::{File, Opened};
 use super::nowait::{self, AT_POSITION};
 use super::on_thread;
 use crate::fiber::in_fiber;
+use crate::io::ring;
 use crate::park;
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::panic::Location;
 
 impl File {
@@ -16,6 +18,15 @@ impl File {
         let count = position.quick(|| nowait.read(&self.inner, buffers, AT_POSITION)).flatten()?;
         park::pay_fuel(Location::caller());
         Some(count)
+    }
+
+    /// Reads at the position while the fiber waits, without a thread; none if that can't be.
+    fn read_by_ring(&self, buffer: &mut [u8]) -> Option<usize> {
+        let Opened { position, nowait } = &*self.opened;
+        if !nowait.suits_ring(&self.inner) {
+            return None;
+        }
+        position.alone(|| ring::read(self.inner.as_fd(), buffer, AT_POSITION, Location::caller())).flatten()
     }
 
     /// Does `op`, which uses the position, on a thread.
@@ -29,8 +40,8 @@ impl File {
         nowait::size(&self.inner)?.checked_sub(position)?.try_into().ok()
     }
 
-    /// Reads as much as can be without waiting; true at the end of the file.
-    fn read_on_quickly(&self, into: &mut Vec<u8>) -> io::Result<bool> {
+    /// Reads as much as can be without a thread; true at the end of the file.
+    fn read_on(&self, into: &mut Vec<u8>) -> io::Result<bool> {
         /// For files whose size is not known.
         const USUAL: usize = 8 << 10;
         /// Enough to see that a file has ended.
@@ -44,7 +55,8 @@ impl File {
             let filled = into.len();
             let room = if left > 0 { left } else { (into.capacity() - filled).clamp(PROBE, USUAL) };
             into.resize(filled + room.min(nowait::MOST), 0);
-            let count = self.read_quickly(&mut [IoSliceMut::new(&mut into[filled..])]);
+            let buffer = &mut into[filled..];
+            let count = self.read_quickly(&mut [IoSliceMut::new(buffer)]).or_else(|| self.read_by_ring(buffer));
             into.truncate(filled + count.unwrap_or(0));
             match count {
                 None => return Ok(false),
@@ -57,10 +69,11 @@ impl File {
 
 impl Read for &File {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if in_fiber()
-            && let Some(count) = self.read_quickly(&mut [IoSliceMut::new(buffer)])
-        {
-            return Ok(count);
+        if in_fiber() {
+            let count = self.read_quickly(&mut [IoSliceMut::new(buffer)]).or_else(|| self.read_by_ring(buffer));
+            if let Some(count) = count {
+                return Ok(count);
+            }
         }
         self.slowly(|mut file| file.read(buffer))
     }
@@ -76,7 +89,7 @@ impl Read for &File {
 
     fn read_to_end(&mut self, into: &mut Vec<u8>) -> io::Result<usize> {
         let before = into.len();
-        if !(in_fiber() && self.read_on_quickly(into)?) {
+        if !(in_fiber() && self.read_on(into)?) {
             self.slowly(|mut file| file.read_to_end(into))?;
         }
         Ok(into.len() - before)

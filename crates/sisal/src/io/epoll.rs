@@ -3,16 +3,18 @@
 //! An event names a [slot](super::slot) and its generation, not a descriptor: if the descriptor was closed meanwhile and its number or its slot
 //! is somebody else's now, the event is of an old generation and wakes nobody.
 
+use super::ring::Ring;
 use super::slot::{self, Key};
 use crate::fiber::waiter::ClaimToken;
 use crate::fiber::who::Who;
 use crate::prim::atomic::{AtomicU8, AtomicUsize, Ordering};
 use crate::sched::driver::Driver;
+use crate::sched::worker::Worker;
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, epoll};
 use rustix::time::Timespec;
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -23,6 +25,8 @@ const BATCH: usize = 256;
 
 /// What the bell's events are told by.
 const BELL: u64 = u64::MAX;
+/// And those of the ring.
+const RING: u64 = u64::MAX - 1;
 
 /// An epoll, shared by whoever hears it and the slots that are registered there.
 pub(super) struct Epoll {
@@ -48,6 +52,12 @@ impl Epoll {
         let flags = Flags::IN | Flags::OUT | Flags::PRI | Flags::RDHUP | Flags::ET;
         epoll::add(&self.fd, fd, epoll::EventData::new_u64(key.to_u64()), flags)?;
         self.registered.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Registers a ring, which is looked at in every turn.
+    fn add_ring(&self, ring: BorrowedFd<'_>) -> io::Result<()> {
+        epoll::add(&self.fd, ring, epoll::EventData::new_u64(RING), epoll::EventFlags::IN | epoll::EventFlags::ET)?;
         Ok(())
     }
 
@@ -86,11 +96,35 @@ impl Epoll {
 pub(super) struct EpollDriver {
     pub(super) epoll: Arc<Epoll>,
     events: Cell<Vec<epoll::Event>>,
+    /// Made when it is first needed; none if there can't be one.
+    ring: OnceCell<Option<Ring>>,
 }
 
 impl EpollDriver {
     pub(super) fn new(epoll: Arc<Epoll>) -> EpollDriver {
-        EpollDriver { epoll, events: Cell::new(Vec::with_capacity(BATCH)) }
+        EpollDriver { epoll, events: Cell::new(Vec::with_capacity(BATCH)), ring: OnceCell::new() }
+    }
+
+    /// The driver of this worker, made if there is none.
+    pub(super) fn of(worker: &Worker) -> io::Result<&EpollDriver> {
+        let driver = worker.driver(|bell| Ok(Box::new(EpollDriver::new(Arc::new(Epoll::new(bell)?)))))?;
+        let driver = driver.as_any().downcast_ref::<EpollDriver>();
+        Ok(driver.unwrap_or_else(|| unreachable!("INVARIANT: there is one kind of driver")))
+    }
+
+    /// The ring of this worker, made if there is none and can be one.
+    pub(super) fn ring(&self) -> Option<&Ring> {
+        let make = || {
+            let ring = Ring::new().ok()?;
+            self.epoll.add_ring(ring.as_fd()).ok()?;
+            Some(ring)
+        };
+        self.ring.get_or_init(make).as_ref()
+    }
+
+    /// The ring, if something is to be done there, or was and has not ended.
+    fn busy_ring(&self) -> Option<&Ring> {
+        self.ring.get().and_then(Option::as_ref).filter(|ring| ring.is_busy())
     }
 }
 
@@ -107,20 +141,24 @@ impl Driver for EpollDriver {
     }
 
     fn is_awaited(&self) -> bool {
-        self.epoll.registered.load(Ordering::Relaxed) > 0
+        self.epoll.registered.load(Ordering::Relaxed) > 0 || self.busy_ring().is_some()
     }
 
     fn turn(&self, timeout: Option<Duration>, wake: &mut dyn FnMut(ClaimToken<Who>)) {
         // Waking tasks may lead anywhere, so nothing stays borrowed meanwhile.
         let mut events = self.events.take();
+        let timeout = self.busy_ring().map_or(timeout, |ring| ring.submit(timeout));
         self.epoll.wait(&mut events, timeout);
         for event in &events {
             let data = event.data;
-            if data.u64() != BELL {
+            if data.u64() < RING {
                 slot::on_event(Key::from_u64(data.u64()), event.flags, wake);
             }
         }
         self.events.set(events);
+        if let Some(ring) = self.busy_ring() {
+            ring.reap(wake);
+        }
     }
 }
 

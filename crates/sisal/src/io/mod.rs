@@ -6,6 +6,7 @@
 //! # Where things are
 //! - `source`: a descriptor that fibers and threads wait for; `slot`: what is known of one, where events find it.
 //! - `epoll`: how a worker hears of events; `reactor`: how tasks that run on no worker do.
+//! - `ring`: what the kernel does by itself, and then tells a worker of.
 //! - `patience`: how long one waits; `error`: how a wait ends that had to end.
 
 mod copy;
@@ -19,6 +20,7 @@ mod pollable;
     allow(dead_code, reason = "for futures")
 )]
 mod reactor;
+pub(crate) mod ring;
 mod slot;
 pub(crate) mod source;
 #[cfg(test)]

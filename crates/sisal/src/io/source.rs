@@ -327,11 +327,7 @@ fn pause(wait: &Wait<Who>, request: &Request) -> io::Result<()> {
 fn with_epoll<R>(f: impl FnOnce(Option<&Arc<Epoll>>) -> io::Result<R>) -> io::Result<R> {
     worker::with_current(|worker| match worker {
         None => f(None),
-        Some(worker) => {
-            let driver = worker.driver(|bell| Ok(Box::new(EpollDriver::new(Arc::new(Epoll::new(bell)?)))))?;
-            let driver = driver.as_any().downcast_ref::<EpollDriver>();
-            f(Some(&driver.unwrap_or_else(|| unreachable!("INVARIANT: there is one kind of driver")).epoll))
-        }
+        Some(worker) => f(Some(&EpollDriver::of(worker)?.epoll)),
     })
 }
 

@@ -197,6 +197,19 @@ fn action(handler: libc::sighandler_t, flags: libc::c_int) -> libc::sigaction {
     action
 }
 
+/// Ours. While it runs, no other signal comes but those of faults: the alternate stack has no room for one handler within another.
+fn our_action() -> libc::sigaction {
+    let mut action = action(ours(), libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART);
+    // SAFETY: they change a set that is there.
+    unsafe {
+        libc::sigfillset(&mut action.sa_mask);
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE] {
+            libc::sigdelset(&mut action.sa_mask, fault);
+        }
+    }
+    action
+}
+
 fn ours() -> libc::sighandler_t {
     on_signal as *const () as libc::sighandler_t
 }
@@ -232,7 +245,7 @@ impl Handler {
             slot.remember(Before { action: before.sa_sigaction, takes_info: before.sa_flags & libc::SA_SIGINFO != 0 });
             slot.pending.store(false, Ordering::Relaxed);
         }
-        put(signal.as_raw(), &action(ours(), libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART));
+        put(signal.as_raw(), &our_action());
         Handler { signal, before }
     }
 

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod cold;
 mod directories;
 mod file;
 mod names;
