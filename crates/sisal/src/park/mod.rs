@@ -23,6 +23,8 @@ mod fiber;
 mod model;
 #[cfg(not(loom))]
 pub(crate) mod scope;
+#[cfg(all(test, loom))]
+mod tests;
 mod thread;
 
 #[cfg(not(loom))]
