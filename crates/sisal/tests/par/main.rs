@@ -4,3 +4,5 @@
 mod common;
 
 mod join;
+mod loops;
+mod moved;
