@@ -1,9 +1,14 @@
 //! Driving a loop: its source is divided, and each leaf gives something that is merged with what its neighbours give.
+//!
+//! How far it is divided is a matter of [`pace`](super::pace).
 #![allow(unsafe_code, reason = "asks the source for its positions, each once")]
 
-use super::divide::{Piece, divide_at};
+use super::enter::enter;
 use super::iter::Par;
+use super::join::join_at;
+use super::pace::Pace;
 use super::source::Source;
+use crate::fiber::in_fiber;
 use crate::prim::reason::Place;
 use std::mem;
 use std::ops::Range;
@@ -29,9 +34,11 @@ pub(super) trait Harvest<S: Source>: Send + Sync {
 pub(super) fn harvest<S: Source, H: Harvest<S>>(par: Par<S>, place: Place, harvest: H) -> H::Yield {
     let Par { mut source, grain } = par;
     source.open();
-    let field = Field { source, harvest };
-    let whole = Span { range: 0..field.source.positions(), field: &field };
-    divide_at(place, whole, grain, Span::reap, |left, right| field.harvest.merge(left, right))
+    let len = source.positions();
+    let pace = grain.map_or_else(|| Pace::new(len), Pace::grain);
+    let field = Field { source, harvest, pace, place };
+    let whole = Span { field: &field, range: 0..len };
+    enter(place, || if in_fiber() { whole.divide() } else { whole.reap() })
 }
 
 /// A loop that runs.
@@ -39,6 +46,8 @@ struct Field<S, H> {
     /// INVARIANT: open.
     source: S,
     harvest: H,
+    pace: Pace,
+    place: Place,
 }
 
 /// A part of its positions.
@@ -50,8 +59,29 @@ struct Span<'a, S: Source, H: Harvest<S>> {
 }
 
 impl<S: Source, H: Harvest<S>> Span<'_, S, H> {
+    fn divide(self) -> H::Yield {
+        let Field { harvest, pace, place, .. } = self.field;
+        let len = self.range.len();
+        if pace.fits(len) {
+            return pace.run(len, || self.reap());
+        }
+        if let Some(nothing) = harvest.without(self.range.start) {
+            return nothing;
+        }
+        let (left, right) = self.halves();
+        let (left, right) = join_at(*place, || left.divide(), || right.divide());
+        harvest.merge(left, right)
+    }
+
+    fn halves(mut self) -> (Self, Self) {
+        let Range { start, end } = mem::take(&mut self.range);
+        let middle = start + (end - start) / 2;
+        let span = |range| Span { field: self.field, range };
+        (span(start..middle), span(middle..end))
+    }
+
     fn reap(mut self) -> H::Yield {
-        let Field { source, harvest } = self.field;
+        let Field { source, harvest, .. } = self.field;
         let start = self.range.start;
         if let Some(nothing) = harvest.without(start) {
             return nothing;
@@ -59,23 +89,6 @@ impl<S: Source, H: Harvest<S>> Span<'_, S, H> {
         let range = mem::take(&mut self.range);
         // SAFETY: positions that are ours alone, and not any more.
         harvest.reap(unsafe { source.leaf(range) }, start)
-    }
-}
-
-impl<S: Source, H: Harvest<S>> Piece for Span<'_, S, H> {
-    fn len(&self) -> usize {
-        self.range.len()
-    }
-
-    fn split_at(mut self, at: usize) -> (Self, Self) {
-        let range = mem::take(&mut self.range);
-        let middle = range.start + at;
-        let span = |range| Span { field: self.field, range };
-        (span(range.start..middle), span(middle..range.end))
-    }
-
-    fn is_moot(&self) -> bool {
-        self.field.harvest.without(self.range.start).is_some()
     }
 }
 

@@ -11,7 +11,7 @@ fn inputs(check: impl Fn(&[u32])) {
     let seed = fastrand::u64(..);
     let failed = ShowSeed(seed);
     let mut random = fastrand::Rng::with_seed(seed);
-    for len in [0, 1, 2, 3, 5, 16, 101, 1_023, 10_007] {
+    for len in [0, 1, 2, 3, 16, 101, 4_007] {
         for most in [3, u32::MAX] {
             check(&std::iter::repeat_with(|| random.u32(..most)).take(len).collect::<Vec<_>>());
         }

@@ -6,3 +6,5 @@ mod common;
 mod join;
 mod loops;
 mod moved;
+mod scope;
+mod sort;
