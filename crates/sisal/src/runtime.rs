@@ -14,8 +14,9 @@ use crate::sched::threads;
 use crate::sched::worker;
 use crate::settings::BuildError;
 use crate::spawn::launch::{Options, launch};
-use crate::spawn::{Handle, Stats};
+use crate::spawn::{Handle, Stats, install_default};
 use std::fmt;
+use std::mem;
 use std::panic::{Location, resume_unwind};
 use std::ptr;
 use std::sync::Arc;
@@ -187,6 +188,27 @@ impl Runtime {
         &self.handle
     }
 
+    /// Makes this the runtime in which threads that are in none run what they call of [`par`](crate::par). It stays to the end of the
+    /// process.
+    ///
+    /// # Errors
+    /// If there is a default runtime already, this one is given back.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// runtime.install_default().unwrap();
+    /// // On this thread, which is no worker:
+    /// let sum: u64 = sisal::par::iter(0..1_000_000u64).sum();
+    /// assert_eq!(sum, 499_999_500_000);
+    /// ```
+    pub fn install_default(self) -> Result<(), Runtime> {
+        if !install_default(&self.handle) {
+            return Err(self);
+        }
+        mem::forget(self);
+        Ok(())
+    }
+
     /// Asks the runtime to stop, and returns at once.
     pub fn request_stop(&self) {
         self.handle.request_stop();
@@ -207,7 +229,7 @@ impl Runtime {
     /// ```
     pub fn shutdown(self, timeout: Duration) -> ShutdownReport {
         // Dropping would do it again.
-        let runtime = std::mem::ManuallyDrop::new(self);
+        let runtime = mem::ManuallyDrop::new(self);
         // SAFETY: taken out once, of a runtime that is not dropped.
         let handle = unsafe { ptr::read(&runtime.handle) };
         stop(handle.shared(), timeout)

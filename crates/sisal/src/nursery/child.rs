@@ -240,10 +240,25 @@ impl<'scope, 'env, E: Send> ChildBuilder<'scope, 'env, E> {
         self
     }
 
+    /// Starts it on this worker, one of the [base workers](crate::Handle::base_workers).
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         n.builder().on(0).spawn(|| ());
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
+    pub fn on(mut self, worker: usize) -> ChildBuilder<'scope, 'env, E> {
+        self.options.start = Start::On(worker);
+        self
+    }
+
     /// Spawns it: see [`Nursery::spawn`].
     ///
     /// # Panics
-    /// Outside of a runtime, and if the stack size is impossible.
+    /// Outside of a runtime, if the stack size is impossible, and if there is no such worker.
     #[track_caller]
     pub fn spawn<F, R>(self, f: F) -> Child<'scope>
     where

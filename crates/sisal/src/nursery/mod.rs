@@ -37,6 +37,8 @@ mod shield;
 mod token;
 
 #[cfg(not(loom))]
+pub(crate) use self::open::nursery_at;
+#[cfg(not(loom))]
 pub use self::{
     child::{Child, ChildBuilder},
     inside::Nursery,

@@ -75,7 +75,15 @@ pub fn nursery<'env, T, E, F>(f: F) -> Result<T, E>
 where
     F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
 {
-    open(Plan::default(), Location::caller(), f).map_err(|errors| errors.first)
+    nursery_at(Location::caller(), f)
+}
+
+/// As [`nursery`](crate::nursery()), for a caller that has a place of its own.
+pub(crate) fn nursery_at<'env, T, E, F>(place: Place, f: F) -> Result<T, E>
+where
+    F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
+{
+    open(Plan::default(), place, f).map_err(|errors| errors.first)
 }
 
 impl Handle {

@@ -1,6 +1,7 @@
 //! One fork: two closures, of which the second is put aside for others while the first runs.
 #![allow(unsafe_code, reason = "the second closure and its result lie in this frame, where others may reach them")]
 
+use super::enter::enter;
 use crate::fiber::header::FiberRef;
 use crate::fiber::job::Job;
 use crate::fiber::waiter::{Wait, Waiter};
@@ -20,7 +21,7 @@ use std::thread;
 /// A fork that nobody takes costs a few nanoseconds, so it can stand at every node of a tree. Both closures may wait: the worker goes on
 /// with other fibers. Whoever waits for a stolen half runs nothing else on its stack, so locks may be held across a fork.
 ///
-/// Outside of a runtime the two are called one after the other.
+/// On a thread outside of a runtime the two run in the [default runtime](crate::Runtime::install_default), or else one after the other.
 ///
 /// # Panics
 /// If one of them panics, that comes out when both have ended; if both do, the first one's. If the first panics before anybody has taken the
@@ -45,22 +46,12 @@ where
     RA: Send,
     RB: Send,
 {
-    let place = Location::caller();
-    worker::with_fiber(|running| match running {
-        Some((worker, me)) => fork(worker, me, place, Offer::OnDemand, a, b),
-        None => (a(), b()),
-    })
+    join_at(Location::caller(), a, b)
 }
 
-/// Whether somebody has nothing to do and wants a part of what the caller does: to be asked between two chunks of a loop, which
-/// then [splits](split). Also lets other fibers of the worker have a turn, when it is time.
+/// As [`join`], for a caller that has a place of its own.
 #[inline]
-pub(super) fn somebody_is_hungry(place: Place) -> bool {
-    worker::with_fiber(|running| running.is_some_and(|(worker, me)| worker.look_around(me, place)))
-}
-
-/// As [`join`], for one who has been asked: the second closure is offered to others at once.
-pub(super) fn split<A, B, RA, RB>(place: Place, a: A, b: B) -> (RA, RB)
+pub(super) fn join_at<A, B, RA, RB>(place: Place, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -68,20 +59,30 @@ where
     RB: Send,
 {
     worker::with_fiber(|running| match running {
-        Some((worker, me)) => fork(worker, me, place, Offer::AtOnce, a, b),
-        None => (a(), b()),
+        Some((worker, me)) => fork(worker, me, place, a, b),
+        None => outside(place, a, b),
     })
 }
 
-/// When others get to see the second half of a fork.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Offer {
-    OnDemand,
-    AtOnce,
+/// On a thread that is no worker: in the default runtime if there is one.
+#[cold]
+fn outside<A, B, RA, RB>(place: Place, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    enter(place, || {
+        worker::with_fiber(|running| match running {
+            Some((worker, me)) => fork(worker, me, place, a, b),
+            None => (a(), b()),
+        })
+    })
 }
 
 #[inline]
-fn fork<A, B, RA, RB>(worker: &Worker, me: FiberRef, place: Place, offer: Offer, a: A, b: B) -> (RA, RB)
+fn fork<A, B, RA, RB>(worker: &Worker, me: FiberRef, place: Place, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB,
@@ -89,10 +90,7 @@ where
     let half = Half::new(me, place, b);
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
-    match offer {
-        Offer::OnDemand => _ = worker.look_around(me, place),
-        Offer::AtOnce => worker.expose(me, half.as_job()),
-    }
+    worker.look_around(me, place);
     let first = catch_unwind(AssertUnwindSafe(a));
     if half.job.cell().is_some() {
         let both = half.settle(place, first);

@@ -25,10 +25,9 @@ use std::sync::Arc;
 pub(super) const LOOK_EVERY: u32 = 512;
 
 impl Worker {
-    /// Called at every fork and at every chunk of a loop: now and then, and when it is asked to, the worker looks around. True if somebody
-    /// has nothing to do, and the fiber had no job for them.
+    /// Called at every fork: now and then, and when it is asked to, the worker looks around.
     #[inline]
-    pub(crate) fn look_around(&self, me: FiberRef, place: Place) -> bool {
+    pub(crate) fn look_around(&self, me: FiberRef, place: Place) {
         let countdown = &self.remote().told.forks_to_look;
         // Others set it to 0. If that is lost, the next look comes soon.
         let left = countdown.load(Ordering::Relaxed);
@@ -36,11 +35,15 @@ impl Worker {
             return self.look_around_now(me, place);
         }
         countdown.store(left - 1, Ordering::Relaxed);
-        false
+    }
+
+    /// Makes the next fork look around: much time has passed since the last one.
+    pub(crate) fn look_at_next_fork(&self) {
+        self.remote().told.forks_to_look.store(0, Ordering::Relaxed);
     }
 
     #[cold]
-    fn look_around_now(&self, me: FiberRef, place: Place) -> bool {
+    fn look_around_now(&self, me: FiberRef, place: Place) {
         let told = &self.remote().told;
         told.forks_to_look.store(LOOK_EVERY, Ordering::Relaxed);
         let now = self.read_clock();
@@ -54,13 +57,11 @@ impl Worker {
             }
         }
         if !self.remote().ring.is_empty() || !self.shared.idle.has_hungry() {
-            return false;
+            return;
         }
-        match me.oldest_hidden() {
-            Some(oldest) => self.expose(me, oldest),
-            None => return true,
+        if let Some(oldest) = me.oldest_hidden() {
+            self.expose(me, oldest);
         }
-        false
     }
 
     /// The fiber is about to leave its stack.

@@ -4,3 +4,7 @@
 mod common;
 
 mod join;
+mod loops;
+mod moved;
+mod scope;
+mod sort;

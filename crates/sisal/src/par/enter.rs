@@ -1,0 +1,38 @@
+//! From a thread into a runtime: the default one, if there is one.
+#![allow(unsafe_code, reason = "what is run elsewhere borrows from the caller, who waits")]
+
+use crate::fiber::in_fiber;
+use crate::join::JoinError;
+use crate::prim::reason::Place;
+use crate::spawn::launch::{Options, launch};
+use crate::spawn::{Handle, default_runtime};
+use std::sync::Mutex;
+
+/// Calls `f`: in a fiber right here, on a thread in a fiber of the default runtime. Where there is none, or it is stopping, on the thread.
+pub(super) fn enter<R: Send>(place: Place, f: impl FnOnce() -> R + Send) -> R {
+    if in_fiber() {
+        return f();
+    }
+    match default_runtime() {
+        Some(runtime) => run_in(runtime, place, f),
+        None => f(),
+    }
+}
+
+#[cold]
+fn run_in<R: Send>(runtime: &Handle, place: Place, f: impl FnOnce() -> R + Send) -> R {
+    // A fiber that is not run, since the runtime is stopping, leaves it here.
+    let f = Mutex::new(Some(f));
+    let take = || f.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    // SAFETY: all of it is `Send`. What `f` borrows outlives the fiber, since we wait for its end below, whatever happens.
+    let handle = unsafe { launch(Some(runtime.shared()), Options::default(), place, || take().map(|f| f())) };
+    let ended = handle.ok().map(|handle| {
+        handle.wait_uncancelled(place);
+        handle.take_outcome()
+    });
+    match ended {
+        Some(Ok(Some(value))) => value,
+        Some(Err(JoinError::Panicked(panic))) => panic.resume(),
+        _ => take().unwrap_or_else(|| unreachable!("INVARIANT: it was not run"))(),
+    }
+}

@@ -1,0 +1,129 @@
+//! What is done to each item of a source.
+#![allow(unsafe_code, reason = "the promises are those of the source below")]
+
+use super::{Exact, Sealed, Source};
+use std::fmt;
+use std::iter;
+use std::ops::Range;
+
+/// What comes from a source, through a function.
+pub struct Map<S, F> {
+    pub(in crate::par) source: S,
+    pub(in crate::par) f: F,
+}
+
+/// What comes from a source, as far as it is wanted.
+pub struct Filter<S, F> {
+    pub(in crate::par) source: S,
+    pub(in crate::par) f: F,
+}
+
+/// What comes from a source, through a function that may keep it.
+pub struct FilterMap<S, F> {
+    pub(in crate::par) source: S,
+    pub(in crate::par) f: F,
+}
+
+/// Several items for each one of a source.
+pub struct FlatMap<S, F> {
+    pub(in crate::par) source: S,
+    pub(in crate::par) f: F,
+}
+
+/// The methods of a source whose positions are those of the one below.
+macro_rules! same_positions {
+    () => {
+        fn positions(&self) -> usize {
+            self.source.positions()
+        }
+
+        fn open(&mut self) {
+            self.source.open();
+        }
+
+        unsafe fn discard(&self, range: Range<usize>) {
+            // SAFETY: the caller's promise.
+            unsafe { self.source.discard(range) };
+        }
+    };
+}
+
+impl<S: Exact, F: Fn(S::Item) -> R + Send + Sync, R> Exact for Map<S, F> {}
+
+impl<S: Source, F: Fn(S::Item) -> R + Send + Sync, R> Source for Map<S, F> {
+    type Item = R;
+    type Leaf<'a>
+        = iter::Map<S::Leaf<'a>, &'a F>
+    where
+        Self: 'a;
+    const IS_EXACT: bool = S::IS_EXACT;
+
+    same_positions!();
+
+    unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
+        // SAFETY: the caller's promise.
+        unsafe { self.source.leaf(range) }.map(&self.f)
+    }
+}
+
+impl<S: Source, F: Fn(&S::Item) -> bool + Send + Sync> Source for Filter<S, F> {
+    type Item = S::Item;
+    type Leaf<'a>
+        = iter::Filter<S::Leaf<'a>, &'a F>
+    where
+        Self: 'a;
+    const IS_EXACT: bool = false;
+
+    same_positions!();
+
+    unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
+        // SAFETY: the caller's promise.
+        unsafe { self.source.leaf(range) }.filter(&self.f)
+    }
+}
+
+impl<S: Source, F: Fn(S::Item) -> Option<R> + Send + Sync, R> Source for FilterMap<S, F> {
+    type Item = R;
+    type Leaf<'a>
+        = iter::FilterMap<S::Leaf<'a>, &'a F>
+    where
+        Self: 'a;
+    const IS_EXACT: bool = false;
+
+    same_positions!();
+
+    unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
+        // SAFETY: the caller's promise.
+        unsafe { self.source.leaf(range) }.filter_map(&self.f)
+    }
+}
+
+impl<S: Source, F: Fn(S::Item) -> R + Send + Sync, R: IntoIterator> Source for FlatMap<S, F> {
+    type Item = R::Item;
+    type Leaf<'a>
+        = iter::FlatMap<S::Leaf<'a>, R, &'a F>
+    where
+        Self: 'a;
+    const IS_EXACT: bool = false;
+
+    same_positions!();
+
+    unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
+        // SAFETY: the caller's promise.
+        unsafe { self.source.leaf(range) }.flat_map(&self.f)
+    }
+}
+
+macro_rules! sealed {
+    ($($name:ident),*) => {$(
+        impl<S, F> Sealed for $name<S, F> {}
+
+        impl<S: fmt::Debug, F> fmt::Debug for $name<S, F> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("source", &self.source).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+sealed!(Map, Filter, FilterMap, FlatMap);

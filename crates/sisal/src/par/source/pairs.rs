@@ -1,0 +1,89 @@
+//! Items in pairs: with those of another source, or with their numbers.
+#![allow(unsafe_code, reason = "the promises are those of the sources below")]
+
+use super::{Exact, Sealed, Source};
+use std::iter;
+use std::ops::Range;
+
+/// Two sources side by side, as long as the shorter.
+#[derive(Debug)]
+pub struct Zip<A, B> {
+    pub(in crate::par) a: A,
+    pub(in crate::par) b: B,
+}
+
+impl<A, B> Sealed for Zip<A, B> {}
+impl<A: Exact, B: Exact> Exact for Zip<A, B> {}
+
+impl<A: Exact, B: Exact> Source for Zip<A, B> {
+    type Item = (A::Item, B::Item);
+    type Leaf<'a>
+        = iter::Zip<A::Leaf<'a>, B::Leaf<'a>>
+    where
+        Self: 'a;
+    const IS_EXACT: bool = true;
+
+    fn positions(&self) -> usize {
+        self.a.positions().min(self.b.positions())
+    }
+
+    fn open(&mut self) {
+        let len = self.positions();
+        self.a.open();
+        self.b.open();
+        // SAFETY: both are open, and nobody will ask for what has no partner.
+        unsafe {
+            self.a.discard(len..self.a.positions());
+            self.b.discard(len..self.b.positions());
+        }
+    }
+
+    unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
+        // SAFETY: the caller's promise.
+        unsafe { iter::zip(self.a.leaf(range.clone()), self.b.leaf(range)) }
+    }
+
+    unsafe fn discard(&self, range: Range<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.a.discard(range.clone());
+            self.b.discard(range);
+        }
+    }
+}
+
+/// The items of a source, with their numbers.
+#[derive(Debug)]
+pub struct Enumerate<S> {
+    pub(in crate::par) source: S,
+}
+
+impl<S> Sealed for Enumerate<S> {}
+impl<S: Exact> Exact for Enumerate<S> {}
+
+impl<S: Exact> Source for Enumerate<S> {
+    type Item = (usize, S::Item);
+    type Leaf<'a>
+        = iter::Zip<Range<usize>, S::Leaf<'a>>
+    where
+        Self: 'a;
+    const IS_EXACT: bool = true;
+
+    fn positions(&self) -> usize {
+        self.source.positions()
+    }
+
+    fn open(&mut self) {
+        self.source.open();
+    }
+
+    unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
+        // SAFETY: the caller's promise.
+        iter::zip(range.clone(), unsafe { self.source.leaf(range) })
+    }
+
+    unsafe fn discard(&self, range: Range<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.source.discard(range) };
+    }
+}

@@ -1,0 +1,170 @@
+//! Scopes, forks of many, what is done on every worker, and prefix sums.
+
+use super::common::linux::resident;
+use super::common::{background, in_main_fiber, shut_down, watchdog, with_workers};
+use sisal::par::{self, Scope};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Spawns a tree of children into one scope.
+fn grow<'s>(scope: Scope<'s, '_>, depth: u32, leaves: &'s AtomicUsize) {
+    if depth == 0 {
+        leaves.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    scope.spawn(move |scope| grow(scope, depth - 1, leaves));
+    scope.spawn(move |scope| grow(scope, depth - 1, leaves));
+}
+
+#[test]
+fn a_scope_ends_with_the_last_child() {
+    let all = || {
+        let leaves = AtomicUsize::new(0);
+        let value = par::scope(|scope| {
+            grow(scope, 10, &leaves);
+            "done"
+        });
+        assert_eq!((value, leaves.into_inner()), ("done", 1 << 10));
+    };
+    with_workers(|workers| in_main_fiber(workers, all));
+    all();
+}
+
+#[test]
+fn a_fork_in_a_scope_in_a_callback_of_a_channel() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let (sender, receiver) = sisal::chan::bounded(1);
+            let producer = sisal::spawn(move || (0..100u64).for_each(|number| sender.send(number).unwrap()));
+            let total = AtomicUsize::new(0);
+            receiver.iter().for_each(|number| {
+                par::scope(|scope| {
+                    scope.spawn(|_| {
+                        let (a, b) = par::join(|| par::iter(0..number).count(), || number as usize);
+                        total.fetch_add(a + b, Ordering::Relaxed);
+                    });
+                });
+            });
+            producer.join().unwrap();
+            assert_eq!(total.into_inner(), 9_900);
+        });
+    });
+}
+
+#[test]
+fn the_panic_of_a_child_comes_out_when_all_have_ended() {
+    let all = || {
+        let ended = AtomicUsize::new(0);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            par::scope(|scope| {
+                scope.spawn(|_| _ = ended.fetch_add(1, Ordering::Relaxed));
+                scope.spawn(|_| panic!("on purpose"));
+            });
+        }));
+        assert_eq!(result.unwrap_err().downcast_ref(), Some(&"on purpose"));
+        assert!(ended.into_inner() <= 1);
+    };
+    with_workers(|workers| in_main_fiber(workers, all));
+    all();
+}
+
+const DEEP: usize = 100_000;
+
+/// Opens a scope in the child of a scope, and so on, and calls `last` in the last child.
+fn nest(depth: usize, last: &(dyn Fn() + Sync)) {
+    if depth == 0 {
+        return last();
+    }
+    par::scope(|scope| scope.spawn(move |_| nest(depth - 1, last)));
+}
+
+#[test]
+fn scopes_may_be_as_deep_as_there_is_memory() {
+    // With 1 and 2 workers: what is measured is the memory, which is the same with more.
+    for workers in [1, 2] {
+        in_main_fiber(workers, || {
+            let (before, at_the_end) = (resident(), AtomicUsize::new(0));
+            nest(DEEP, &|| at_the_end.store(resident(), Ordering::Relaxed));
+            let each = at_the_end.into_inner().saturating_sub(before) / DEEP;
+            // A stack within two pages, and the fiber's block. Frames of debug builds are bigger.
+            let limit = if cfg!(debug_assertions) { 16 << 10 } else { 9 << 10 };
+            assert!(each <= limit, "{each} bytes for each scope");
+        });
+    }
+}
+
+#[test]
+fn forks_of_many_give_all_results() {
+    let all = || {
+        let text = String::from("borrowed");
+        let (a, b, c) = par::join_many((|| 1, || text.len(), || text.clone()));
+        assert_eq!((a, b, c.as_str()), (1, 8, "borrowed"));
+        let eight = par::join_many((|| 1, || 2, || 3, || 4, || 5, || 6, || 7, || 8));
+        assert_eq!(eight, (1, 2, 3, 4, 5, 6, 7, 8));
+        assert_eq!(par::join_many((|| 1,)), (1,));
+    };
+    with_workers(|workers| in_main_fiber(workers, all));
+    all();
+}
+
+#[test]
+fn both_sides_end_before_the_first_error_comes_back() {
+    let all = || {
+        let ended = AtomicUsize::new(0);
+        let end = |result: Result<u32, u32>| {
+            let ended = &ended;
+            move || {
+                sisal::yield_now();
+                ended.fetch_add(1, Ordering::Relaxed);
+                result
+            }
+        };
+        assert_eq!(par::try_join(end(Ok(1)), end(Ok(2))), Ok((1, 2)));
+        assert_eq!(par::try_join(end(Err(1)), end(Ok(2))), Err(1));
+        assert_eq!(par::try_join(end(Ok(1)), end(Err(2))), Err(2));
+        assert_eq!(par::try_join(end(Err(1)), end(Err(2))), Err(1));
+        assert_eq!(ended.load(Ordering::Relaxed), 8);
+    };
+    with_workers(|workers| in_main_fiber(workers, all));
+    all();
+}
+
+#[test]
+fn a_broadcast_reaches_each_worker_once() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let ran = runtime.run(|| par::broadcast(|worker| (worker, std::thread::current().id())));
+        assert!(ran.iter().map(|(worker, _)| *worker).eq(0..workers));
+        let threads: std::collections::HashSet<_> = ran.into_iter().map(|(_, thread)| thread).collect();
+        assert_eq!(threads.len(), workers);
+        shut_down(runtime);
+    });
+    watchdog::guarded(|| assert_eq!(par::broadcast(|worker| worker), [0]));
+}
+
+#[test]
+fn prefixes_are_those_of_a_sequential_scan() {
+    let all = || {
+        for len in [0, 1, 2, 3, 255, 256, 257, 1_000, 20_001] {
+            for grain in [None, Some(1), Some(2), Some(7), Some(100_000)] {
+                // Not commutative: the first and the last of what was put together, and how many.
+                let mut items: Vec<(usize, usize, usize)> = (0..len).map(|at| (at, at, 1)).collect();
+                let par = par::iter(&mut items);
+                let par = if let Some(grain) = grain { par.grain(grain) } else { par };
+                par.scan_in_place(|a, b| {
+                    assert_eq!(a.1 + 1, b.0, "not neighbours");
+                    (a.0, b.1, a.2 + b.2)
+                });
+                assert!(items.into_iter().enumerate().all(|(at, item)| item == (0, at, at + 1)));
+            }
+        }
+        let sums: Vec<u64> = par::iter(0..10_000u64).map(|number| number * number).scan(|a, b| a + b);
+        let mut sum = 0;
+        assert!(sums.into_iter().zip(0..).all(|(prefix, number)| {
+            sum += number * number;
+            prefix == sum
+        }));
+    };
+    with_workers(|workers| in_main_fiber(workers, all));
+    all();
+}
