@@ -24,24 +24,14 @@ const FLUSH_ROOM: usize = 16;
 /// zlib-rs's first level makes files a fifth larger than zlib's does. Its second is as fast as that one, and as small.
 const FIRST_LEVEL: i32 = 2;
 
-/// Compresses blocks: many at once, with a state for each that is kept for the next.
+/// Compresses blocks, many at once.
 #[derive(Debug)]
 pub(super) struct Engine {
     format: Format,
     level: i32,
-    states: Spares<State>,
     /// Buffers for blocks, of one size.
     pub(super) buffers: Spares<Vec<u8>>,
     results: Spares<Vec<u8>>,
-}
-
-/// A state of zlib-rs.
-struct State(Deflate);
-
-impl std::fmt::Debug for State {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("State")
-    }
 }
 
 /// What a block has become.
@@ -58,17 +48,18 @@ pub(super) struct Packed {
 impl Engine {
     pub(super) fn new(format: Format, level: u8) -> Engine {
         let level = i32::from(level).max(FIRST_LEVEL);
-        Engine { format, level, states: Spares::default(), buffers: Spares::default(), results: Spares::default() }
+        Engine { format, level, buffers: Spares::default(), results: Spares::default() }
     }
 
     /// Compresses a block.
     pub(super) fn pack(&self, block: Block) -> Packed {
         let mut sum = Checksum::new(self.format);
         sum.update(block.bytes());
-        let mut state = self.states.take(|| State(Deflate::new(self.level, false, WINDOW_BITS)));
-        state.0.reset();
+        // A new one for each, though that takes 40 us: one that was used before and reset finds other matches now and then, and
+        // what comes out would depend on which worker did what.
+        let mut state = Deflate::new(self.level, false, WINDOW_BITS);
         if !block.dictionary().is_empty() {
-            let set = state.0.set_dictionary(block.dictionary());
+            let set = state.set_dictionary(block.dictionary());
             set.unwrap_or_else(|error| unreachable!("INVARIANT: a fresh state takes any dictionary: {error:?}"));
         }
         let mut bytes = self.results.take(Vec::new);
@@ -77,14 +68,8 @@ impl Engine {
         let count = segments.len();
         for (number, segment) in segments.enumerate() {
             let ends = last && number + 1 == count;
-            deflate(
-                &mut state.0,
-                segment,
-                &mut bytes,
-                if ends { DeflateFlush::Finish } else { DeflateFlush::SyncFlush },
-            );
+            deflate(&mut state, segment, &mut bytes, if ends { DeflateFlush::Finish } else { DeflateFlush::SyncFlush });
         }
-        self.states.give_back(state);
         self.buffers.give_back(block.into_buffer());
         Packed { bytes, sum, last }
     }

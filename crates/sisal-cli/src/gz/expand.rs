@@ -13,7 +13,7 @@
 use super::blocks;
 use super::checksum::Checksum;
 use super::compress::Totals;
-use super::failure::Failure;
+use super::failure::{Failure, unless_ended};
 use super::header::Format;
 use super::intake::{Chunks, Intake};
 use super::members::{self, Outlet, Rest, Trailer};
@@ -87,12 +87,15 @@ pub(super) fn expand(
     };
     let spares = &Spares::default();
     let intake = intake.go_on_with(FromReader { chunks, has_ended: false });
-    sisal::nursery(|nursery| {
-        nursery.builder().name("gz-reader").spawn(move || read(input, &to_expander, meter));
+    let expanded = sisal::nursery(|nursery| {
+        let reader = move || unless_ended(read(input, &to_expander, meter)).map(drop);
+        nursery.builder().name("gz-reader").spawn(reader);
         let outlet = Pieces { piece: Piece::default(), to_writer, spares };
-        nursery.builder().name("gz-expander").spread().spawn(move || outlet.expand(intake, content));
-        write(output, format, wrapping, &messages, spares)
-    })
+        let expander = move || unless_ended(outlet.expand(intake, content)).map(drop);
+        nursery.builder().name("gz-expander").spread().spawn(expander);
+        unless_ended(write(output, format, wrapping, &messages, spares))
+    })?;
+    expanded.ok_or(Failure::Ended)
 }
 
 fn trailer_size(format: Format) -> u64 {

@@ -72,6 +72,15 @@ impl fmt::Display for Defect {
     }
 }
 
+/// For the parts of a pipeline, in its nursery: whoever was ended by another part has no failure to tell, and returns nothing. The other
+/// has, but it may come to tell it later.
+pub(super) fn unless_ended<T>(result: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match result {
+        Err(Failure::Ended) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 /// An error of the system as C programs word it, without Rust's number of it.
 pub(super) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
