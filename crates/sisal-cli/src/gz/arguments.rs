@@ -167,7 +167,7 @@ mod tests {
         assert!(arguments.decompress && arguments.stdout && arguments.keep);
         assert_eq!(arguments.level.chosen(), 9);
         assert_eq!(arguments.files, [PathBuf::from("file")]);
-        assert_eq!(parse("-vp3S.x").unwrap().processes, Some(3));
+        assert_eq!(parse("-vp3 -S.x").unwrap().processes, Some(3));
     }
 
     #[test]

@@ -53,21 +53,22 @@ impl From<sisal::Cancelled> for Failure {
     }
 }
 
+/// To stand after the name of the file.
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Defect::Truncated => write!(f, "unexpected end of file"),
-            Defect::NotCompressed(format) => write!(f, "not in {format} format"),
-            Defect::Method(method) => write!(f, "unknown method {method} -- not supported"),
-            Defect::Encrypted => write!(f, "is encrypted -- not supported"),
-            Defect::Flags(flags) => write!(f, "has flags 0x{flags:x} -- not supported"),
+            Defect::Truncated => write!(f, ": unexpected end of file"),
+            Defect::NotCompressed(format) => write!(f, ": not in {format} format"),
+            Defect::Method(method) => write!(f, ": unknown method {method} -- not supported"),
+            Defect::Encrypted => write!(f, " is encrypted -- not supported"),
+            Defect::Flags(flags) => write!(f, " has flags 0x{flags:x} -- not supported"),
             Defect::Header { stored, computed } => {
-                write!(f, "header checksum 0x{stored:04x} != computed checksum 0x{computed:04x}")
+                write!(f, ": header checksum 0x{stored:04x} != computed checksum 0x{computed:04x}")
             }
-            Defect::Dictionary => write!(f, "needs a preset dictionary -- not supported"),
-            Defect::Format => write!(f, "invalid compressed data--format violated"),
-            Defect::Checksum => write!(f, "invalid compressed data--crc error"),
-            Defect::Length => write!(f, "invalid compressed data--length error"),
+            Defect::Dictionary => write!(f, ": needs a preset dictionary -- not supported"),
+            Defect::Format => write!(f, ": invalid compressed data--format violated"),
+            Defect::Checksum => write!(f, ": invalid compressed data--crc error"),
+            Defect::Length => write!(f, ": invalid compressed data--length error"),
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Table {
     rows: usize,
     compressed: u64,
     expanded: u64,
+    /// How much of the last file was header and trailer.
+    wrapping: u64,
 }
 
 impl Table {
@@ -35,14 +37,17 @@ impl Table {
         self.rows += 1;
         self.compressed += totals.read;
         self.expanded += totals.written;
+        self.wrapping = totals.wrapping;
         text
     }
 
     /// The last row, if there is more than one.
     pub(super) fn sums(&self, verbose: bool) -> Option<String> {
         (self.rows > 1).then(|| {
-            let ratio = ratio(i128::from(self.expanded) - i128::from(self.compressed), self.expanded);
-            let indent = if verbose { " ".repeat(27) } else { String::new() };
+            // As gzip has it: the headers of others than the last count as data.
+            let data = i128::from(self.compressed) - i128::from(self.wrapping);
+            let ratio = ratio(i128::from(self.expanded) - data, self.expanded);
+            let indent = if verbose { " ".repeat(28) } else { String::new() };
             format!("{indent}{:>19} {:>19} {ratio} (totals)\n", self.compressed, self.expanded)
         })
     }

@@ -25,6 +25,11 @@ impl Report {
     /// Something was not done, or not done as it was asked for, and the data is safe. Not printed if warnings are unwanted.
     pub(super) fn warning(&self, message: impl Display) {
         self.note_warning();
+        self.notice(message);
+    }
+
+    /// Something was not done since there was no need to. Not printed if warnings are unwanted, and no reason to end otherwise.
+    pub(super) fn notice(&self, message: impl Display) {
         if !self.quiet {
             say(format_args!("{PROGRAM}: {message}\n"));
         }

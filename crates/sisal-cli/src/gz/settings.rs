@@ -38,6 +38,7 @@ pub(super) struct Settings {
     /// Whether to store name and time, or to restore them.
     pub(super) names: bool,
     pub(super) verbose: bool,
+    pub(super) quiet: bool,
     pub(super) suffix: OsString,
     pub(super) shows_progress: bool,
 }
@@ -75,6 +76,7 @@ impl Settings {
             recursive: arguments.recursive,
             names,
             verbose: arguments.verbose && !arguments.quiet,
+            quiet: arguments.quiet,
             suffix: suffix(arguments.suffix.as_ref(), format)?,
             shows_progress: !arguments.quiet && stderr().is_terminal(),
         })

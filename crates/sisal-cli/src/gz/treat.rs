@@ -97,7 +97,10 @@ impl Treatment<'_> {
         if let Some(path) = self.source.path.as_deref().filter(|_| !self.to_stdout)
             && names::without_suffix(path, &settings.suffix).is_none()
         {
-            return Err(self.ignore("unknown suffix -- ignored", ": "));
+            if self.is_to_be_told() {
+                self.run.report.warning(format_args!("{}: unknown suffix -- ignored", path.display()));
+            }
+            return Err(Told);
         }
         let (intake, content, origin) = self.begin(settings.force && self.to_stdout)?;
         let output = self.output(|path| {
@@ -184,7 +187,12 @@ impl Treatment<'_> {
             let file = stdout().as_fd().try_clone_to_owned().map(File::from);
             return file.map(Output::Stdout).map_err(|error| self.failed("stdout", &error));
         };
-        let target = name(path).map_err(|reason| self.ignore(&reason, " "))?;
+        let target = name(path).map_err(|reason| {
+            if self.is_to_be_told() {
+                self.run.report.notice(format_args!("{} {reason}", path.display()));
+            }
+            Told
+        })?;
         if !make_way(&target, self.run.settings.force)
             .map_err(|error| self.failed(&target.display().to_string(), &error))?
         {
@@ -221,12 +229,10 @@ impl Treatment<'_> {
         Ok(())
     }
 
-    /// Leaves the file alone. In a directory, those that are not meant are passed over in silence.
-    fn ignore(&self, reason: &str, between: &str) -> Told {
-        if self.run.settings.verbose || !self.run.settings.recursive {
-            self.run.report.warning(format_args!("{}{between}{reason}", self.source));
-        }
-        Told
+    /// Whether to say that the file is left alone since its name is not that of a file to treat. In a directory, such files are passed over in
+    /// silence, and who wants no warnings means the others.
+    fn is_to_be_told(&self) -> bool {
+        self.run.settings.verbose || !(self.run.settings.recursive || self.run.settings.quiet)
     }
 
     fn failed(&self, name: &str, error: &io::Error) -> Told {
@@ -247,7 +253,7 @@ impl Treatment<'_> {
             }
             (Failure::Output(error), _) => self.failed("stdout", &error),
             (Failure::Data(defect), _) => {
-                self.run.report.error(format_args!("{source}: {defect}"));
+                self.run.report.error(format_args!("{source}{defect}"));
                 Told
             }
             // By a signal, which the exit code tells of.
