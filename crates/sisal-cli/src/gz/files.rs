@@ -1,0 +1,111 @@
+//! From the command line to single files.
+
+use super::failure::plain;
+use super::list::Table;
+use super::report::{Report, say};
+use super::settings::{Action, Settings};
+use super::signals::Signals;
+use super::source::{Found, Source};
+use super::treat::Treatment;
+use std::convert::Infallible;
+use std::io::{IsTerminal, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+
+/// One run of the program.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Run<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) report: &'a Report,
+    pub(super) signals: &'a Signals,
+}
+
+impl Run<'_> {
+    /// Treats all files; standard input if there are none.
+    pub(super) fn all(self, files: &[PathBuf]) {
+        let mut table = Table::default();
+        if files.is_empty() {
+            self.stdin(&mut table);
+        }
+        for file in files {
+            if self.signals.have_come() {
+                return;
+            }
+            if file.as_os_str() == "-" { self.stdin(&mut table) } else { self.named(file, &mut table) }
+        }
+        if let Some(sums) = table.sums(self.settings.verbose) {
+            // Whoever does not read the table to its end does not want it.
+            let _ = stdout().write_all(sums.as_bytes());
+        }
+    }
+
+    fn stdin(self, table: &mut Table) {
+        let Settings { action, force, .. } = *self.settings;
+        let (is_terminal, what, how) = match action {
+            Action::Compress => (stdout().is_terminal(), "written to", ""),
+            _ => (stdin().is_terminal(), "read from", "de"),
+        };
+        if is_terminal && !force {
+            self.report.error(format_args!(
+                "compressed data not {what} a terminal. Use -f to force {how}compression.\nFor help, type: sisal gz -h"
+            ));
+            return;
+        }
+        match Source::stdin() {
+            Ok(source) => Treatment { run: self, source, to_stdout: true }.apply(table),
+            Err(error) => self.report.error(format_args!("stdin: {}", plain(&error))),
+        }
+    }
+
+    /// A file or directory that was named on the command line, or found in a directory that was.
+    fn named(self, path: &Path, table: &mut Table) {
+        match Source::find(path, self.settings, self.report) {
+            Found::Nothing => {}
+            Found::Directory if self.settings.recursive => self.directory(path, table),
+            Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
+            Found::File(source) => self.file(source, table),
+        }
+    }
+
+    fn file(self, source: Source, table: &mut Table) {
+        let Settings { action, to_stdout, force, .. } = *self.settings;
+        if action == Action::Compress && to_stdout && stdout().is_terminal() && !force {
+            let message = "compressed data not written to a terminal. Use -f to force compression.";
+            return self.report.error(format_args!("{message}\nFor help, type: sisal gz -h"));
+        }
+        let treatment = Treatment { run: self, source, to_stdout };
+        if !self.settings.writes_files() {
+            return treatment.apply(table);
+        }
+        // From before the output is made until it is whole.
+        let done = sisal::Nursery::options().cancel_on_signals().run(|_| {
+            treatment.apply(table);
+            Ok::<_, Infallible>(())
+        });
+        match done {
+            Ok(()) => {}
+        }
+    }
+
+    /// Everything in a directory, by name.
+    fn directory(self, path: &Path, table: &mut Table) {
+        let entries = sisal::fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        let mut paths: Vec<PathBuf> = match entries {
+            Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
+            Err(error) => return self.report.error(format_args!("{}: {}", path.display(), plain(&error))),
+        };
+        paths.sort();
+        for path in paths {
+            if self.signals.have_come() {
+                return;
+            }
+            self.named(&path, table);
+        }
+    }
+}
+
+/// Prints something of one file, if that is wanted.
+pub(super) fn tell(settings: &Settings, message: impl std::fmt::Display) {
+    if settings.verbose {
+        say(message);
+    }
+}

@@ -1,0 +1,83 @@
+//! `sisal gz`: a gzip that compresses with all workers.
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | [`arguments`] | the command line; [`settings`]: what it means |
+//! | [`files`] | from the command line to single files: directories, standard input |
+//! | [`treat`] | one file: may it be treated, where does the result go, what is done afterwards |
+//! | [`source`] | the file that is read: opening it, and whether it may be treated
+//! | [`target`] | the file that is written, and is removed if it does not become whole; [`names`]: what it is called |
+//! | [`compress`] | the pipeline that compresses; [`blocks`]: how input is cut; [`engine`]: one block |
+//! | [`expand`] | the pipeline that expands; [`intake`]: its input; [`members`]: what follows what in there |
+//! | [`header`] | headers and trailers of the formats; [`checksum`]: what the trailers check |
+//! | [`list`] | the table of `-l`; [`progress`]: the bar on a terminal |
+//! | [`report`] | messages and the exit code; [`failure`]: why a file was not treated; [`signals`]: which one ends us |
+//!
+//! # Both ways
+//! A file is treated in one nursery: a fiber reads, and the nursery's body writes. What is between them holds a bounded number
+//! of blocks, so memory does not grow with the file. The first of them to fail cancels the rest, and when all have ended, the partial output
+//! is removed. Signals do the same, since files that are written are treated inside a nursery that ends on them.
+
+mod arguments;
+mod blocks;
+mod checksum;
+mod compress;
+mod engine;
+mod expand;
+mod failure;
+mod files;
+mod header;
+mod intake;
+mod list;
+mod members;
+mod names;
+mod progress;
+mod report;
+mod settings;
+mod signals;
+mod source;
+mod spares;
+mod target;
+mod treat;
+
+pub(crate) use arguments::Arguments;
+
+use files::Run;
+use report::Report;
+use settings::Settings;
+use signals::Signals;
+use std::process::ExitCode;
+
+/// The name in messages.
+const PROGRAM: &str = "sisal gz";
+
+/// The whole program.
+pub(crate) fn main(arguments: Arguments) -> ExitCode {
+    let report = Report::new(arguments.quiet);
+    let settings = match Settings::of(&arguments) {
+        Ok(settings) => settings,
+        Err(reason) => {
+            report.error(reason);
+            return report.exit_code();
+        }
+    };
+    let signals = match Signals::watch(settings.writes_files()) {
+        Ok(signals) => signals,
+        Err(error) => {
+            report.error(format_args!("can't listen to signals: {error}"));
+            return report.exit_code();
+        }
+    };
+    let runtime = sisal::Runtime::builder().name("sisal-gz");
+    let runtime = settings.workers.into_iter().fold(runtime, |runtime, workers| {
+        // As many as were asked for, and no more, however long a block takes.
+        runtime.workers(workers).max_workers(workers)
+    });
+    if let Err(error) =
+        runtime.run(|| Run { settings: &settings, report: &report, signals: &signals }.all(&arguments.files))
+    {
+        report.error(error);
+    }
+    signals.end_if_asked_to();
+    report.exit_code()
+}

@@ -1,0 +1,91 @@
+//! The file that is written, and removed again unless it becomes whole.
+
+use super::PROGRAM;
+use super::report::say;
+use sisal::fs::{File, FileTimes, Metadata, Permissions};
+use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Nobody else is to read what is not finished.
+const UNFINISHED: u32 = 0o600;
+const PERMISSIONS: u32 = 0o777;
+
+/// A file that is removed when this is dropped before it is [kept](Target::keep).
+#[derive(Debug)]
+pub(super) struct Target {
+    file: File,
+    path: PathBuf,
+    is_whole: bool,
+}
+
+impl Target {
+    /// Makes it. It must not be there.
+    pub(super) fn create(path: &Path) -> io::Result<Target> {
+        let file = File::options().write(true).create_new(true).mode(UNFINISHED).open(path)?;
+        Ok(Target { file, path: path.to_owned(), is_whole: false })
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Keeps the file, with the owner, mode and times of the one it was made from; or with the time that a header tells.
+    ///
+    /// The owner can be given away only by root: if not, the file belongs to who made it, without rights for a group that was another's.
+    pub(super) fn keep(mut self, like: &Metadata, modified: Option<SystemTime>) -> io::Result<()> {
+        let mut mode = like.mode() & PERMISSIONS;
+        let is_ours = self.file.metadata()?;
+        let same_owner = (is_ours.uid(), is_ours.gid()) == (like.uid(), like.gid());
+        if !same_owner && fchown(&self.file, Some(like.uid()), Some(like.gid())).is_err() {
+            mode &= if fchown(&self.file, None, Some(like.gid())).is_ok() { PERMISSIONS } else { 0o707 };
+        }
+        self.file.set_permissions(Permissions::from_mode(mode))?;
+        let times = FileTimes::new().set_accessed(like.accessed()?).set_modified(modified.map_or(like.modified(), Ok)?);
+        self.file.set_times(times)?;
+        self.is_whole = true;
+        Ok(())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // If it can't be removed, that is told nobody: something worse has been told already.
+            let _ = sisal::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether a file of that name can be made: if there is one, whether it may be overwritten. Then it is removed.
+///
+/// # Errors
+/// If it can't be removed.
+pub(super) fn make_way(path: &Path, force: bool) -> io::Result<bool> {
+    if sisal::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Ok(true);
+    }
+    if !force && !ask(path)? {
+        return Ok(false);
+    }
+    sisal::fs::remove_file(path).map(|()| true)
+}
+
+/// Asks whoever sits at the terminal whether a file may be overwritten; without a terminal it may not.
+fn ask(path: &Path) -> io::Result<bool> {
+    const REFUSAL: &str = "\tnot overwritten\n";
+    let question = format!("{PROGRAM}: {} already exists;", path.display());
+    if !stdin().is_terminal() {
+        say(question + REFUSAL);
+        return Ok(false);
+    }
+    say(question + " do you wish to overwrite (y or n)? ");
+    let mut answer = String::new();
+    sisal::blocking(|| stdin().lock().read_line(&mut answer))?;
+    let agrees = answer.trim_start().starts_with(['y', 'Y']);
+    if !agrees {
+        say(REFUSAL);
+    }
+    Ok(agrees)
+}

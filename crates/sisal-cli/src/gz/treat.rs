@@ -1,0 +1,268 @@
+//! One file, from the decision where its result goes to what is done when that is there.
+
+use super::compress::{Plan, compress};
+use super::expand::{Content, Expanded, expand, read_chunk};
+use super::failure::{Failure, plain};
+use super::files::{Run, tell};
+use super::header::{Format, Origin};
+use super::intake::{Chunks, Intake};
+use super::list::{Table, ratio};
+use super::members::{self, Beginning, Rest};
+use super::names;
+use super::progress::{Meter, shown};
+use super::settings::{Action, Settings};
+use super::source::Source;
+use super::target::{Target, make_way};
+use sisal::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A file, and what is to be done with it.
+pub(super) struct Treatment<'a> {
+    pub(super) run: Run<'a>,
+    pub(super) source: Source,
+    /// Whether the result goes to standard output.
+    pub(super) to_stdout: bool,
+}
+
+/// Where the result goes.
+enum Output {
+    Target(Target, PathBuf),
+    Stdout(File),
+}
+
+impl Output {
+    fn file(&self) -> &File {
+        match self {
+            Output::Target(target, _) => target.file(),
+            Output::Stdout(file) => file,
+        }
+    }
+}
+
+/// It was not done, and that has been said.
+struct Told;
+
+impl Treatment<'_> {
+    /// Does it, and tells what there is to tell.
+    pub(super) fn apply(&self, table: &mut Table) {
+        // Whatever went wrong has been told, and the next file may be better.
+        let _told: Result<(), Told> = match self.run.settings.action {
+            Action::Compress => self.compress(),
+            Action::Expand => self.expand(),
+            Action::Test => self.test(),
+            Action::List => self.list(table),
+        };
+    }
+
+    fn compress(&self) -> Result<(), Told> {
+        let settings = self.run.settings;
+        let output = self.output(|path| match names::present_suffix(path, &settings.suffix) {
+            Some(suffix) if !settings.force => Err(format!("already has {} suffix -- unchanged", suffix.display())),
+            _ => Ok(names::with_suffix(path, &settings.suffix)),
+        })?;
+        let plan = Plan {
+            format: settings.format.unwrap_or(Format::Gzip),
+            level: settings.level,
+            cutting: settings.cutting,
+            workers: sisal::Handle::current().map_or(1, |runtime| runtime.base_workers()),
+        };
+        let meter = Meter::new(self.source.size());
+        let totals = shown(settings.shows_progress, &self.source, &meter, || {
+            compress(&self.source.file, output.file(), &plan, &self.origin(), &meter)
+        });
+        let totals = totals.map_err(|failure| self.tell(failure, Some(&output)))?;
+        let saved = i128::from(totals.read) - (i128::from(totals.written) - i128::from(totals.wrapping));
+        self.finish(output, None, &ratio(saved, totals.read))
+    }
+
+    /// What the header tells of the file.
+    fn origin(&self) -> Origin {
+        let Settings { names: wanted, .. } = *self.run.settings;
+        let metadata = &self.source.metadata;
+        let modified = metadata.modified().ok().filter(|_| wanted && metadata.is_file());
+        let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+        Origin {
+            name: self.source.path.as_deref().filter(|_| wanted).and_then(names::in_header),
+            // A time that does not fit is not told.
+            time: since.and_then(|since| u32::try_from(since.as_secs()).ok()).unwrap_or(0),
+        }
+    }
+
+    fn expand(&self) -> Result<(), Told> {
+        let settings = self.run.settings;
+        // Before anything is read: this may be a file that nobody wanted to be expanded.
+        if let Some(path) = self.source.path.as_deref().filter(|_| !self.to_stdout)
+            && names::without_suffix(path, &settings.suffix).is_none()
+        {
+            if self.is_to_be_told() {
+                self.run.report.warning(format_args!("{}: unknown suffix -- ignored", path.display()));
+            }
+            return Err(Told);
+        }
+        let (intake, content, origin) = self.begin(settings.force && self.to_stdout)?;
+        let output = self.output(|path| {
+            let plain = names::without_suffix(path, &settings.suffix);
+            let plain = plain.unwrap_or_else(|| unreachable!("INVARIANT: there is a suffix, or we would not be here"));
+            let restored = origin.name.as_deref().filter(|_| settings.names);
+            Ok(restored.and_then(|name| names::restored(path, name)).unwrap_or(plain))
+        })?;
+        let expanded = self.run_through(intake, content, Some(&output))?;
+        let totals = &expanded.totals;
+        let saved = i128::from(totals.written) - (i128::from(totals.read) - i128::from(totals.wrapping));
+        let modified = (settings.names && origin.time != 0).then(|| after_epoch(origin.time));
+        self.finish(output, modified, &ratio(saved, totals.written))
+    }
+
+    fn test(&self) -> Result<(), Told> {
+        let (intake, content, _) = self.begin(false)?;
+        self.run_through(intake, content, None)?;
+        let prefix = self.source.path.as_ref().map_or(String::new(), |path| format!("{}:\t", path.display()));
+        tell(self.run.settings, format_args!("{prefix} OK\n"));
+        Ok(())
+    }
+
+    fn list(&self, table: &mut Table) -> Result<(), Told> {
+        let settings = self.run.settings;
+        let (intake, content, origin) = self.begin(false)?;
+        let expanded = self.run_through(intake, content, None)?;
+        let name = match &self.source.path {
+            None => "stdout".into(),
+            Some(path) => {
+                let plain = names::without_suffix(path, &settings.suffix).unwrap_or_else(|| path.clone());
+                let restored = origin.name.as_deref().filter(|_| settings.names);
+                restored.and_then(|name| names::restored(path, name)).unwrap_or(plain)
+            }
+        };
+        let time = match origin.time {
+            0 => self.source.metadata.modified().unwrap_or(UNIX_EPOCH),
+            seconds => after_epoch(seconds),
+        };
+        let row = table.row(&expanded, &name.display().to_string(), time, settings.verbose);
+        // Whoever does not read the table to its end does not want it.
+        let _ = stdout().write_all(row.as_bytes());
+        Ok(())
+    }
+
+    /// Reads what the input begins with.
+    fn begin(&self, plain: bool) -> Result<(Intake<impl Chunks>, Content, Origin), Told> {
+        let file = &self.source.file;
+        let mut intake = Intake::new(Vec::new(), move || read_chunk(file));
+        let beginning = members::begin(&mut intake, self.run.settings.format, plain);
+        let (content, origin) = match beginning.map_err(|failure| self.tell(failure, None))? {
+            Beginning::Member { format, origin, header } => (Content::Members { format, header }, origin),
+            Beginning::Plain(start) => (Content::Plain(start), Origin::default()),
+        };
+        Ok((intake, content, origin))
+    }
+
+    /// Expands all that is left.
+    fn run_through(
+        &self,
+        intake: Intake<impl Chunks>,
+        content: Content,
+        output: Option<&Output>,
+    ) -> Result<Expanded, Told> {
+        let meter = Meter::new(self.source.size());
+        // A bar between lines of text would be in the way.
+        let is_wanted = self.run.settings.shows_progress && !(self.to_stdout && stdout().is_terminal());
+        let expanded = shown(is_wanted, &self.source, &meter, || {
+            expand(&self.source.file, intake, content, output.map(Output::file), &meter)
+        });
+        let expanded = expanded.map_err(|failure| self.tell(failure, output))?;
+        let rest = match expanded.rest {
+            Rest::Garbage => "garbage",
+            Rest::Zeros if self.run.settings.verbose => "zero bytes",
+            _ => return Ok(expanded),
+        };
+        self.run.report.warning(format_args!("{}: decompression OK, trailing {rest} ignored", self.source));
+        Ok(expanded)
+    }
+
+    /// Where the result goes: standard output, or the file whose name is made from that of the source.
+    fn output(&self, name: impl FnOnce(&Path) -> Result<PathBuf, String>) -> Result<Output, Told> {
+        let Some(path) = self.source.path.as_deref().filter(|_| !self.to_stdout) else {
+            let file = stdout().as_fd().try_clone_to_owned().map(File::from);
+            return file.map(Output::Stdout).map_err(|error| self.failed("stdout", &error));
+        };
+        let target = name(path).map_err(|reason| {
+            if self.is_to_be_told() {
+                self.run.report.notice(format_args!("{} {reason}", path.display()));
+            }
+            Told
+        })?;
+        if !make_way(&target, self.run.settings.force)
+            .map_err(|error| self.failed(&target.display().to_string(), &error))?
+        {
+            self.run.report.note_warning();
+            return Err(Told);
+        }
+        let made = Target::create(&target).map_err(|error| self.failed(&target.display().to_string(), &error))?;
+        Ok(Output::Target(made, target))
+    }
+
+    /// Keeps the output and removes the input.
+    fn finish(&self, output: Output, modified: Option<SystemTime>, ratio: &str) -> Result<(), Told> {
+        let settings = self.run.settings;
+        let (target, name) = match output {
+            Output::Target(target, name) => (target, name),
+            Output::Stdout(_) => {
+                let text = match &self.source.path {
+                    Some(path) => format!("{}:\t{ratio} -- replaced with stdout\n", path.display()),
+                    None => format!("{ratio}\n"),
+                };
+                tell(settings, text);
+                return Ok(());
+            }
+        };
+        let kept = target.keep(&self.source.metadata, modified);
+        kept.map_err(|error| self.failed(&name.display().to_string(), &error))?;
+        let done = if settings.keep { "created" } else { "replaced with" };
+        tell(settings, format_args!("{}:\t{ratio} -- {done} {}\n", self.source, name.display()));
+        if let Some(path) = self.source.path.as_deref().filter(|_| !settings.keep)
+            && let Err(error) = sisal::fs::remove_file(path)
+        {
+            self.run.report.warning(format_args!("{}: {}", path.display(), plain(&error)));
+        }
+        Ok(())
+    }
+
+    /// Whether to say that the file is left alone since its name is not that of a file to treat. In a directory, such files are passed over in
+    /// silence, and who wants no warnings means the others.
+    fn is_to_be_told(&self) -> bool {
+        self.run.settings.verbose || !(self.run.settings.recursive || self.run.settings.quiet)
+    }
+
+    fn failed(&self, name: &str, error: &io::Error) -> Told {
+        self.run.report.error(format_args!("{name}: {}", plain(error)));
+        Told
+    }
+
+    /// Says why it was not done.
+    fn tell(&self, failure: Failure, output: Option<&Output>) -> Told {
+        let source = self.source.to_string();
+        match (failure, output) {
+            (Failure::Input(error), _) => self.failed(&source, &error),
+            (Failure::Output(error), Some(Output::Target(_, name))) => self.failed(&name.display().to_string(), &error),
+            (Failure::Output(error), _) if error.kind() == ErrorKind::BrokenPipe => {
+                // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
+                self.run.signals.end_by_broken_pipe();
+                self.failed("stdout", &error)
+            }
+            (Failure::Output(error), _) => self.failed("stdout", &error),
+            (Failure::Data(defect), _) => {
+                self.run.report.error(format_args!("{source}{defect}"));
+                Told
+            }
+            // By a signal, which the exit code tells of.
+            (Failure::Ended, _) => Told,
+        }
+    }
+}
+
+/// So many seconds after 1970 began.
+fn after_epoch(seconds: u32) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(u64::from(seconds))
+}

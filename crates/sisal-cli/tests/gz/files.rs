@@ -1,0 +1,183 @@
+//! What becomes of files: their names, times and modes.
+
+use crate::program::{Directory, have, skip};
+use crate::samples::text;
+use std::fs::{self, FileTimes, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Some time in 2001, with nanoseconds.
+const LONG_AGO: Duration = Duration::new(1_000_000_000, 123_456_789);
+const SOMEBODY: u32 = 12_345;
+
+fn set_time(path: &Path, since_epoch: Duration) {
+    let times = FileTimes::new().set_accessed(UNIX_EPOCH + since_epoch).set_modified(UNIX_EPOCH + since_epoch);
+    fs::File::options().write(true).open(path).unwrap().set_times(times).unwrap();
+}
+
+fn modified(path: &Path) -> Duration {
+    fs::metadata(path).unwrap().modified().unwrap().duration_since(UNIX_EPOCH).unwrap()
+}
+
+#[test]
+fn a_file_is_replaced_and_comes_back_with_its_mode_and_times() {
+    let directory = Directory::new();
+    let path = directory.write("file", &text(500_000, 1));
+    fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+    set_time(&path, LONG_AGO);
+    for (arguments, name) in [(&["file"][..], "file.gz"), (&["-d", "file.gz"], "file")] {
+        directory.gz(arguments).output();
+        assert_eq!(directory.names(), [name]);
+        let metadata = fs::metadata(directory.path(name)).unwrap();
+        assert_eq!(metadata.mode() & 0o7777, 0o640);
+        assert_eq!(modified(&directory.path(name)), LONG_AGO);
+    }
+    assert!(directory.read("file") == text(500_000, 1));
+}
+
+#[test]
+fn the_owner_is_kept_by_root() {
+    let directory = Directory::new();
+    let path = directory.write("file", b"somebody's");
+    if chown(&path, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+        return skip("only root can give files away");
+    }
+    directory.gz(&["file"]).output();
+    let metadata = fs::metadata(directory.path("file.gz")).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (SOMEBODY, SOMEBODY));
+}
+
+#[test]
+fn input_is_kept_if_that_is_asked_for_or_output_goes_to_stdout() {
+    let directory = Directory::new();
+    directory.write("file", b"kept");
+    directory.gz(&["-k", "file"]).output();
+    assert_eq!(directory.names(), ["file", "file.gz"]);
+    assert_eq!(directory.gz(&["-dc", "file.gz"]).output(), b"kept");
+    assert_eq!(directory.gz(&["-d", "--stdout", "file.gz", "file"]).run().stdout, b"kept");
+    directory.gz(&["-c", "file"]).output();
+    assert_eq!(directory.names(), ["file", "file.gz"]);
+}
+
+#[test]
+fn an_existing_file_is_overwritten_only_by_force() {
+    let directory = Directory::new();
+    directory.write("file", b"new");
+    directory.write("file.gz", b"old");
+    let ran = directory.gz(&["file"]).run();
+    assert_eq!(ran.code, Some(2));
+    assert_eq!(ran.stderr, "sisal gz: file.gz already exists;\tnot overwritten\n");
+    assert_eq!((directory.read("file.gz"), directory.names().len()), (b"old".to_vec(), 2));
+    directory.gz(&["-f", "file"]).output();
+    assert_eq!(directory.gz(&["-dc", "file.gz"]).output(), b"new");
+    assert_eq!(directory.names(), ["file.gz"]);
+}
+
+#[test]
+fn names_and_times_are_stored_and_restored() {
+    let directory = Directory::new();
+    set_time(&directory.write("original", b"named"), LONG_AGO);
+    directory.gz(&["original"]).output();
+    fs::rename(directory.path("original.gz"), directory.path("other.gz")).unwrap();
+    set_time(&directory.path("other.gz"), LONG_AGO * 2);
+    directory.gz(&["-dk", "other.gz"]).output();
+    assert_eq!(modified(&directory.path("other")), LONG_AGO * 2);
+    directory.gz(&["-dkN", "other.gz"]).output();
+    assert_eq!(directory.names(), ["original", "other", "other.gz"]);
+    assert_eq!(modified(&directory.path("original")).as_secs(), LONG_AGO.as_secs());
+    let listed = String::from_utf8(directory.gz(&["-lN", "other.gz"]).output()).unwrap();
+    assert!(listed.ends_with(" original\n"), "{listed}");
+}
+
+#[test]
+fn without_names_the_output_depends_on_the_bytes_only() {
+    let directory = Directory::new();
+    set_time(&directory.write("one", b"bytes"), LONG_AGO);
+    directory.write("two", b"bytes");
+    assert_eq!(directory.gz(&["-cn", "one"]).output(), directory.gz(&["-c", "--no-name", "two"]).output());
+    assert_ne!(directory.gz(&["-c", "one"]).output(), directory.gz(&["-c", "two"]).output());
+}
+
+#[test]
+fn a_stored_name_leads_nowhere_else() {
+    let directory = Directory::new();
+    fs::create_dir(directory.path("inner")).unwrap();
+    for (stored, becomes) in [("../../evil", "evil"), ("/tmp/evil", "evil"), ("..", "file"), ("x/", "file")] {
+        let mut packed = directory.gz(&["-n"]).input(b"bytes").output();
+        packed[3] = 8;
+        packed.splice(10..10, [stored.as_bytes(), b"\0"].concat());
+        directory.write("inner/file.gz", &packed);
+        directory.gz(&["-dN", "inner/file.gz"]).output();
+        assert_eq!(directory.read(&format!("inner/{becomes}")), b"bytes", "{stored}");
+        fs::remove_file(directory.path(format!("inner/{becomes}"))).unwrap();
+        assert_eq!(directory.names(), ["inner"]);
+    }
+}
+
+#[test]
+fn directories_are_walked_if_that_is_asked_for() {
+    let directory = Directory::new();
+    fs::create_dir_all(directory.path("a/b/c")).unwrap();
+    let names = ["a/1", "a/b/2", "a/b/c/3"];
+    names.iter().for_each(|name| drop(directory.write(name, name.as_bytes())));
+    directory.gz(&["-r", "a"]).output();
+    names
+        .iter()
+        .for_each(|name| assert!(!directory.path(name).exists() && directory.path(format!("{name}.gz")).exists()));
+    // What is compressed already, or is not, is passed over.
+    directory.gz(&["-r", "a"]).output();
+    directory.write("a/b/plain", b"as it is");
+    directory.gz(&["-dr", "a"]).output();
+    names.iter().for_each(|name| assert_eq!(directory.read(name), name.as_bytes()));
+}
+
+#[test]
+fn suffixes_may_be_others() {
+    let directory = Directory::new();
+    for (arguments, packed) in
+        [(&["-S", ".xyz"][..], "file.xyz"), (&["-z"], "file.zz"), (&["--raw"], "file.deflate"), (&["-S.z"], "file.z")]
+    {
+        directory.write("file", b"bytes");
+        directory.gz(&[arguments, &["file"]].concat()).output();
+        assert_eq!(directory.names(), [packed]);
+        directory.gz(&[&["-d"], arguments, &[packed]].concat()).output();
+        assert_eq!(directory.read("file"), b"bytes");
+    }
+    directory.gz(&["-S", ".xyz", "file"]).output();
+    directory.gz(&["-d", "-S", ".xyz", "file"]).output();
+    assert_eq!(directory.names(), ["file"]);
+}
+
+#[test]
+fn links_are_followed_only_by_force_or_to_stdout() {
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    symlink("file", directory.path("link")).unwrap();
+    let ran = directory.gz(&["-k", "link"]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: link: Too many levels of symbolic links\n"));
+    directory.gz(&["-c", "link"]).output();
+    directory.gz(&["-kf", "link"]).output();
+    assert_eq!(directory.names(), ["file", "link", "link.gz"]);
+}
+
+#[test]
+fn what_is_not_compressed_is_copied_by_force() {
+    let directory = Directory::new();
+    for bytes in [b"".to_vec(), b"x".to_vec(), b"x^2 begins like zlib".to_vec(), text(1_000_000, 8)] {
+        assert!(directory.gz(&["-dcf"]).input(&bytes).output() == bytes);
+    }
+}
+
+#[test]
+fn pigz_restores_what_is_stored_here() {
+    if !have("pigz") {
+        return;
+    }
+    let directory = Directory::new();
+    directory.write("original", b"named");
+    directory.gz(&["original"]).output();
+    fs::rename(directory.path("original.gz"), directory.path("other.gz")).unwrap();
+    directory.program("pigz", &["-dN", "other.gz"]).output();
+    assert_eq!(directory.names(), ["original"]);
+}

@@ -1,0 +1,117 @@
+//! What ends it early: signals, full disks, readers that go away. Nothing half written is left.
+
+use crate::program::{Directory, Ran, Running, skip};
+use crate::samples::{random, text};
+use rustix::process::Signal;
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+/// Waits until the output is there, and sends the signal.
+fn interrupt(mut running: Running, directory: &Directory, output: &str, signal: Signal) -> Ran {
+    while fs::metadata(directory.path(output)).map_or(0, |metadata| metadata.len()) == 0 {
+        assert!(!running.has_ended(), "it was to be interrupted while it writes");
+        thread::yield_now();
+    }
+    running.send(signal);
+    running.wait()
+}
+
+#[test]
+fn a_signal_while_compressing_leaves_the_input_and_no_output() {
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
+        let directory = Directory::new();
+        // More than can be compressed before it is interrupted, and nothing on the disk.
+        fs::File::create(directory.path("file")).unwrap().set_len(100 << 30).unwrap();
+        let running = directory.gz(&["-9", "file"]).start();
+        let ran = interrupt(running, &directory, "file.gz", signal);
+        assert_eq!((ran.signal, ran.stderr.as_str()), (Some(number), ""));
+        assert_eq!(directory.names(), ["file"]);
+    }
+}
+
+#[test]
+fn a_signal_while_expanding_leaves_the_input_and_no_output() {
+    let directory = Directory::new();
+    let member = directory.gz(&["-n"]).input(&vec![0; 4 << 20]).output();
+    directory.write("file.gz", &member.repeat(4096));
+    let running = directory.gz(&["-d", "file.gz"]).start();
+    let ran = interrupt(running, &directory, "file", Signal::INT);
+    assert_eq!((ran.signal, ran.stderr.as_str()), (Some(2), ""));
+    assert_eq!(directory.names(), ["file.gz"]);
+}
+
+#[test]
+fn files_after_the_one_that_was_interrupted_are_left_alone() {
+    let directory = Directory::new();
+    fs::File::create(directory.path("1")).unwrap().set_len(100 << 30).unwrap();
+    directory.write("2", b"more");
+    let ran = interrupt(directory.gz(&["1", "2"]).start(), &directory, "1.gz", Signal::TERM);
+    assert_eq!(ran.signal, Some(15));
+    assert_eq!(directory.names(), ["1", "2"]);
+}
+
+/// A small file system, until it is dropped.
+struct SmallDisk(Directory);
+
+impl SmallDisk {
+    fn mount() -> Option<SmallDisk> {
+        let directory = Directory::new();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(directory.path("")).output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(SmallDisk(directory)),
+            _ => {
+                skip("a small disk can be mounted only by root");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").args(["-l"]).arg(self.0.path("")).output();
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_the_partial_output_removed() {
+    let Some(disk) = SmallDisk::mount() else { return };
+    let directory = &disk.0;
+    directory.write("file", &random(2 << 20, 1));
+    let ran = directory.gz(&["file"]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: file.gz: No space left on device\n"));
+    assert_eq!(directory.names(), ["file"]);
+
+    let packed = Directory::new().gz(&[]).input(&text(8 << 20, 2)).output();
+    fs::remove_file(directory.path("file")).unwrap();
+    directory.write("text.gz", &packed[..]);
+    let ran = directory.gz(&["-d", "text.gz"]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: text: No space left on device\n"));
+    assert_eq!(directory.names(), ["text.gz"]);
+}
+
+#[test]
+fn standard_output_that_takes_no_more_is_told() {
+    let directory = Directory::new();
+    directory.write("file", &random(3_000_000, 3));
+    let ran = directory.gz(&["-c", "file"]).output_to("/dev/full");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdout: No space left on device\n"));
+}
+
+#[test]
+fn who_reads_no_further_ends_it_silently() {
+    const SIGPIPE: i32 = 13;
+    let directory = Directory::new();
+    directory.write("file", &random(10_000_000, 4));
+    for arguments in ["-c file", "-dc file.gz"] {
+        let script = format!("\"$0\" gz {arguments} | head -c 1000 > taken; echo ${{PIPESTATUS[0]}}");
+        let ran = directory.program("bash", &["-c", &script, crate::program::SISAL]).run();
+        assert_eq!(
+            (String::from_utf8(ran.stdout).unwrap(), ran.stderr),
+            (format!("{}\n", 128 + SIGPIPE), String::new())
+        );
+        directory.gz(&["-kf", "file"]).output();
+    }
+}

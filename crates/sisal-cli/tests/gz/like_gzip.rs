@@ -1,0 +1,191 @@
+//! Messages, exit codes and tables: the same command is given to gzip, in a directory like ours.
+
+use crate::program::{Directory, Ran, have};
+use crate::samples::text;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+/// A directory with something of each kind.
+fn prepare() -> Directory {
+    let directory = Directory::new();
+    directory.write("file", b"hello");
+    directory.write("empty", b"");
+    directory.write("plain", b"as it is");
+    directory.write("taken", b"new");
+    directory.write("taken.gz", b"old");
+    directory.write("odd.suffix", b"bytes");
+    directory.write("sticky", b"bytes");
+    fs::set_permissions(directory.path("sticky"), fs::Permissions::from_mode(0o1644)).unwrap();
+    directory.write("setuid", b"bytes");
+    fs::set_permissions(directory.path("setuid"), fs::Permissions::from_mode(0o4644)).unwrap();
+    directory.write("twice", b"bytes");
+    fs::hard_link(directory.path("twice"), directory.path("again")).unwrap();
+    symlink("file", directory.path("link")).unwrap();
+    fs::create_dir(directory.path("folder")).unwrap();
+    directory.write("folder/inside", b"bytes");
+    // Made by one of the two, so that both have the same.
+    let packed = directory.gz(&["-n"]).input(&text(5_000, 1)).output();
+    directory.write("packed.gz", &packed);
+    directory.write("packed.tgz", &packed);
+    directory.write("garbage.gz", &[&packed[..], b"garbage"].concat());
+    directory.write("zeros.gz", &[&packed[..], &[0; 100]].concat());
+    directory.write("short.gz", &packed[..100]);
+    directory.write("empty.gz", b"");
+    directory
+}
+
+/// What can be compared.
+fn outcome(directory: &Directory, ran: &Ran) -> (Option<i32>, String, String, Vec<String>) {
+    // gzip begins many a message on a new line, whether there is something on the old one or not.
+    let lines = ran.stderr.lines().filter(|line| !line.is_empty());
+    let said = lines.map(|line| line.replace("sisal gz: ", "gzip: ") + "\n").collect();
+    (ran.code, String::from_utf8_lossy(&ran.stdout).into_owned(), said, directory.names())
+}
+
+/// Where it is not like gzip: after a defect in one file the others are treated all the same.
+#[test]
+fn commands_do_and_say_what_those_of_gzip_do_and_say() {
+    if !have("gzip") {
+        return;
+    }
+    let commands = [
+        "file",
+        "-v file",
+        "-kv file",
+        "-kv empty",
+        "-vc empty",
+        "missing",
+        "file missing",
+        "-d missing",
+        "-d missing.gz",
+        "taken",
+        "-q taken",
+        "-f taken",
+        "folder",
+        "-r folder",
+        "-q folder",
+        "-kr file folder packed.gz",
+        "packed.gz",
+        "-q packed.gz",
+        "-rv packed.gz",
+        "-f packed.gz",
+        "packed.tgz",
+        "-d file",
+        "-dq file",
+        "-d packed.gz",
+        "-dv packed.gz",
+        "-dkv packed.gz",
+        "-d packed",
+        "-d packed.tgz",
+        "-dk packed.gz",
+        "-dc file",
+        "-dcf file",
+        "-dc packed.gz",
+        "-dcv packed.gz",
+        "-t packed.gz",
+        "-tv packed.gz",
+        "-t packed",
+        "-t file",
+        "-t short.gz",
+        "-t empty.gz",
+        "-tq garbage.gz",
+        "-t folder",
+        "-l packed.gz",
+        "-l packed",
+        "-l packed.gz packed.tgz",
+        "-l file",
+        "-lv packed.gz packed.tgz",
+        "-d garbage.gz",
+        "-d zeros.gz",
+        "-d short.gz",
+        "-d empty.gz",
+        "link",
+        "-f link",
+        "twice",
+        "-f twice",
+        "-k twice",
+        "sticky",
+        "-f sticky",
+        "setuid",
+        "-f setuid",
+        "-S .suffix file",
+        "-S .suffix odd.suffix",
+        "-d -S .suffix odd.suffix",
+        "-S",
+        "-d -k -f packed.gz",
+        "-dr folder",
+        "-c folder",
+    ];
+    let mut differences = Vec::new();
+    for command in commands {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let (one, other) = (prepare(), prepare());
+        let ours = one.gz(&arguments).run();
+        let theirs = other.program("gzip", &arguments).run();
+        let (ours, theirs) = (outcome(&one, &ours), outcome(&other, &theirs));
+        if command == "-S" {
+            // How the command line is used, everybody says in their own words.
+            assert_eq!((ours.0, &ours.3), (theirs.0, &theirs.3), "{command}");
+            continue;
+        }
+        if ours != theirs {
+            differences.push(format!("{command}\n  here: {ours:?}\n  gzip: {theirs:?}\n"));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.concat());
+}
+
+#[test]
+fn bad_arguments_are_refused_with_a_reason() {
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    let commands = [
+        ("-Q file", "-Q"),
+        ("--nonsense file", "--nonsense"),
+        ("-p 0 file", "0"),
+        ("-p many file", "many"),
+        ("-b 1 file", "invalid block size '1': it may be from 32K to 512M"),
+        ("-b 12q file", "invalid block size '12q'"),
+        ("--zlib --raw file", "cannot be used with"),
+        ("-S / file", "invalid suffix '/'"),
+        ("-S a/b file", "invalid suffix 'a/b'"),
+    ];
+    for (command, reason) in commands {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let ran = directory.gz(&arguments).run();
+        assert_eq!((ran.code, ran.stdout.as_slice()), (Some(1), &b""[..]), "{command}");
+        assert!(ran.stderr.contains(reason), "{command}: {}", ran.stderr);
+        assert_eq!(directory.names(), ["file"], "{command}");
+    }
+    assert_eq!(directory.gz(&["-S", "", "file"]).run().stderr, "sisal gz: invalid suffix ''\n");
+}
+
+#[test]
+fn help_is_complete_and_no_error() {
+    let directory = Directory::new();
+    let help = String::from_utf8(directory.gz(&["--help"]).output()).unwrap();
+    for option in [
+        "-d",
+        "-c",
+        "-k",
+        "-f",
+        "-r",
+        "-l",
+        "-t",
+        "-1",
+        "-9",
+        "-p",
+        "-b",
+        "--rsyncable",
+        "-n",
+        "-N",
+        "-v",
+        "-q",
+        "-S",
+        "--zlib",
+        "--raw",
+    ] {
+        assert!(help.contains(option), "{option} is missing in\n{help}");
+    }
+    assert!(!directory.program(crate::program::SISAL, &["--version"]).output().is_empty());
+}

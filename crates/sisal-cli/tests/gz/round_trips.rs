@@ -1,0 +1,192 @@
+//! What is compressed here is expanded by everybody, and the other way round.
+
+use crate::program::{Directory, have, skip};
+use crate::samples::{BLOCK, corpus, random, text};
+
+/// Python that expands its input by what the argument says.
+const PYTHON_EXPANDS: &str = "import sys, zlib, gzip
+data, how = sys.stdin.buffer.read(), sys.argv[1]
+if how == 'gzip': out = gzip.decompress(data)
+elif how == 'one': out = zlib.decompress(data, 31)
+elif how == 'zlib': out = zlib.decompress(data)
+else: out = zlib.decompress(data, -15)
+sys.stdout.buffer.write(out)";
+
+/// Python that compresses its input in the format the argument says.
+const PYTHON_COMPRESSES: &str = "import sys, zlib
+bits = {'gzip': 31, 'zlib': 15, 'raw': -15}[sys.argv[1]]
+packer = zlib.compressobj(9, zlib.DEFLATED, bits)
+sys.stdout.buffer.write(packer.compress(sys.stdin.buffer.read()) + packer.flush())";
+
+#[track_caller]
+fn same(one: &[u8], other: &[u8], what: &str) {
+    assert!(one == other, "{what}: {} bytes have become {}", other.len(), one.len());
+}
+
+#[test]
+fn everything_comes_back_whatever_the_options() {
+    let directory = Directory::new();
+    let ways: [&[&str]; 14] = [
+        &[],
+        &["-1"],
+        &["-3"],
+        &["-9"],
+        &["-p", "1"],
+        &["-p7"],
+        &["-b", "32"],
+        &["-b1M"],
+        &["-R"],
+        &["-R", "-b", "32"],
+        &["-i"],
+        &["-z"],
+        &["--raw"],
+        &["-n"],
+    ];
+    for (name, bytes) in corpus() {
+        for way in ways {
+            let packed = directory.gz(&[&["-c"], way].concat()).input(&bytes).output();
+            let format: &[&str] = if way == ["--raw"] { &["-d", "--raw"] } else { &["-d"] };
+            same(&directory.gz(format).input(&packed).output(), &bytes, &format!("{name} {way:?}"));
+        }
+    }
+}
+
+#[test]
+fn what_is_compressed_does_not_depend_on_the_number_of_workers() {
+    let directory = Directory::new();
+    directory.write("file", &text(40 * BLOCK + 5, 9));
+    let one = directory.gz(&["-cn", "-p1", "file"]).output();
+    for workers in ["-p2", "-p3", "-p8"] {
+        same(&directory.gz(&["-cn", workers, "file"]).output(), &one, workers);
+    }
+}
+
+#[test]
+fn others_expand_what_is_compressed_here() {
+    let directory = Directory::new();
+    let programs: [(&str, &[&str]); 3] = [("gzip", &["-dc"]), ("pigz", &["-dc"]), ("zcat", &[])];
+    for (program, arguments) in programs {
+        if !have(program) {
+            continue;
+        }
+        for (name, bytes) in corpus() {
+            for way in [&[][..], &["-1", "-R"], &["-9", "-i"]] {
+                let packed = directory.gz(way).input(&bytes).output();
+                same(
+                    &directory.program(program, arguments).input(&packed).output(),
+                    &bytes,
+                    &format!("{program} {name} {way:?}"),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn pythons_zlib_expands_what_is_compressed_here() {
+    if !have("python3") {
+        return;
+    }
+    let directory = Directory::new();
+    let ways: [(&[&str], &str); 4] = [(&[], "gzip"), (&[], "one"), (&["--zlib"], "zlib"), (&["--raw"], "raw")];
+    for (name, bytes) in corpus() {
+        for (way, how) in ways {
+            let packed = directory.gz(way).input(&bytes).output();
+            let expanded = directory.program("python3", &["-c", PYTHON_EXPANDS, how]).input(&packed).output();
+            same(&expanded, &bytes, &format!("{name} {how}"));
+        }
+    }
+}
+
+#[test]
+fn what_others_compress_is_expanded_here() {
+    let directory = Directory::new();
+    let programs: [(&str, &[&str], &[&str]); 7] = [
+        ("gzip", &["-c"], &[]),
+        ("gzip", &["-c1"], &[]),
+        ("pigz", &["-c"], &[]),
+        ("pigz", &["-cz"], &[]),
+        ("python3", &["-c", PYTHON_COMPRESSES, "gzip"], &[]),
+        ("python3", &["-c", PYTHON_COMPRESSES, "zlib"], &["--zlib"]),
+        ("python3", &["-c", PYTHON_COMPRESSES, "raw"], &["--raw"]),
+    ];
+    for (program, arguments, way) in programs {
+        if !have(program) {
+            continue;
+        }
+        for (name, bytes) in corpus() {
+            let packed = directory.program(program, arguments).input(&bytes).output();
+            let expanded = directory.gz(&[&["-dc"], way].concat()).input(&packed).output();
+            same(&expanded, &bytes, &format!("{program} {arguments:?} {name}"));
+        }
+    }
+}
+
+#[test]
+fn compressing_twice_and_expanding_twice_changes_nothing() {
+    let directory = Directory::new();
+    let bytes = text(1_000_000, 11);
+    let once = directory.gz(&[]).input(&bytes).output();
+    let twice = directory.gz(&[]).input(&once).output();
+    same(&directory.gz(&["-d"]).input(&directory.gz(&["-d"]).input(&twice).output()).output(), &bytes, "text");
+}
+
+#[test]
+fn thousands_of_small_members_are_one_file() {
+    let directory = Directory::new();
+    let parts: Vec<Vec<u8>> = vec![Vec::new(), b"x".to_vec(), text(100, 1), random(1_000, 2)];
+    let packed: Vec<Vec<u8>> = parts.iter().map(|part| directory.gz(&["-n"]).input(part).output()).collect();
+    let mut random = fastrand::Rng::with_seed(3);
+    let (mut whole, mut members) = (Vec::new(), Vec::new());
+    for _ in 0..20_000 {
+        let number = random.usize(..parts.len());
+        whole.extend(&parts[number]);
+        members.extend(&packed[number]);
+    }
+    same(&directory.gz(&["-d"]).input(&members).output(), &whole, "mixed members");
+    let empty = packed[0].repeat(100_000);
+    same(&directory.gz(&["-d"]).input(&empty).output(), b"", "empty members");
+    directory.write("members.gz", &members);
+    let listed = String::from_utf8(directory.gz(&["-l", "members.gz"]).output()).unwrap();
+    assert!(listed.contains(&format!(" {} ", whole.len())), "{listed}");
+}
+
+#[test]
+fn output_for_rsync_differs_only_near_the_change() {
+    let directory = Directory::new();
+    let before = text(30 * BLOCK, 5);
+    let mut after = before.clone();
+    after.insert(2 * BLOCK + 100, b'!');
+    let pack = |bytes: &[u8], way: &[&str]| {
+        let mut packed = directory.gz(way).input(bytes).output();
+        packed.truncate(packed.len() - 8);
+        packed
+    };
+    let common = |way: &[&str]| {
+        let (one, other) = (pack(&before, way), pack(&after, way));
+        let ends = one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count();
+        ends as f64 / one.len() as f64
+    };
+    let (followed, plain) = (common(&["-nR"]), common(&["-n"]));
+    assert!(followed > 0.8 && plain < 0.1, "{followed} of the output are the same, and {plain} without the option");
+}
+
+#[test]
+fn lengths_beyond_32_bits_are_told_modulo_2_32() {
+    if std::env::var_os("SISAL_BIG").is_none() {
+        return skip("SISAL_BIG is not set: no file of more than 4 GiB");
+    }
+    const LENGTH: u64 = (4 << 30) + 5;
+    let directory = Directory::new();
+    let file = std::fs::File::create(directory.path("big")).unwrap();
+    file.set_len(LENGTH).unwrap();
+    directory.gz(&["-1k", "big"]).output();
+    let packed = directory.read("big.gz");
+    assert_eq!(packed[packed.len() - 4..], 5_u32.to_le_bytes());
+    directory.gz(&["-t", "big.gz"]).output();
+    let listed = String::from_utf8(directory.gz(&["-l", "big.gz"]).output()).unwrap();
+    assert!(listed.contains(&format!(" {LENGTH} ")), "{listed}");
+    if have("gzip") {
+        directory.program("gzip", &["-t", "big.gz"]).output();
+    }
+}
