@@ -40,7 +40,7 @@ pub use self::sort::{
     sort, sort_by, sort_by_cached_key, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
 };
 pub use self::source::chunks::{Chunks, ChunksMut};
-pub use self::source::each::{Filter, FilterMap, FlatMap, Map};
+pub use self::source::each::{Filter, FilterMap, FlatMap, Flatten, Map};
 pub use self::source::owned::Owned;
 pub use self::source::pairs::{Enumerate, Zip};
 pub use self::source::range::Numbers;

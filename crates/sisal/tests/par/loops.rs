@@ -206,7 +206,7 @@ fn a_thousand_bodies_meet_at_a_barrier() {
     with_workers(|workers| {
         in_main_fiber(workers, || {
             let barrier = Barrier::new(1_000);
-            par::iter(0..1_000).grain(1).for_each(|_| drop(barrier.wait()));
+            par::iter(0..1_000).grain(1).for_each(|_| _ = barrier.wait());
         });
     });
 }
