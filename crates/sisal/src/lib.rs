@@ -26,6 +26,7 @@
 //! - Fibers: [`spawn`], [`spawn_local`], [`spawn_on`], [`Builder`], [`Handle`]; [`fiber`], [`fiber_local!`], [`stack`].
 //! - Results: [`JoinHandle`], [`SharedHandle`], [`join_all`], [`join_any`], [`race`].
 //! - Time: [`sleep`], [`sleep_until`], [`yield_now`].
+//! - Work of the processor: [`par`].
 //!
 //! # What a library can't mend
 //! - A `std` lock held across a wait can block a whole worker, when another fiber of that worker wants it.

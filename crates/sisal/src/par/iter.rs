@@ -27,7 +27,8 @@ pub struct Par<S> {
 /// results need not be commutative, but has to be associative.
 ///
 /// Closures may wait, for locks, channels or sockets: the worker goes on with other work, and others may have the rest of the loop. Each part
-/// of it that waits has a stack then, so a million bodies that wait at once need a million stacks.
+/// of it that waits has a stack then, so a million bodies that wait at once need a million stacks. Bodies that wait for *each other* must not
+/// be done in one go: that needs a [grain](Par::grain) of 1.
 ///
 /// If a closure panics, the rest of the loop is abandoned as far as it was not started, its items are dropped, and the
 /// panic goes on in the caller.

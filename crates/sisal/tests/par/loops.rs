@@ -1,6 +1,6 @@
 //! Loops: what they give is what sequential ones give.
 
-use super::common::{in_main_fiber, with_workers};
+use super::common::{in_background, in_main_fiber, with_workers};
 use sisal::par;
 use sisal::sync::{Barrier, Mutex};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -197,6 +197,16 @@ fn ranges_have_all_their_numbers() {
             assert!(empty.is_empty());
             assert_eq!(empty.count(), 0);
             assert!(par::iter(i64::MIN..i64::MAX).any(|_| true));
+        });
+    });
+}
+
+#[test]
+fn the_longest_loop_fits_on_the_stack_of_a_fiber() {
+    with_workers(|workers| {
+        in_background(workers, || {
+            assert!(par::iter(0..u64::MAX).grain(1).any(|_| true));
+            assert_eq!(par::iter(0..u64::MAX).grain(1).find_first(|_| true), Some(0));
         });
     });
 }
