@@ -72,7 +72,7 @@ impl Drive {
         if self.pace.fits(len) {
             return self.pace.run(len, || producer.fold_with(consumer.into_folder()).complete());
         }
-        let middle = len / 2;
+        let middle = self.pace.cut(len);
         let (left, right) = producer.split_at(middle);
         let (left_consumer, right_consumer, reducer) = consumer.split_at(middle);
         let (left, right) =

@@ -98,7 +98,7 @@ fn bodies_that_wait_for_each_other_end() {
     with_workers(|workers| {
         in_main_fiber(workers, || {
             let barrier = Barrier::new(200);
-            (0..200).into_par_iter().with_max_len(1).on_fibers().for_each(|_| drop(barrier.wait()));
+            (0..200).into_par_iter().with_max_len(1).on_fibers().for_each(|_| _ = barrier.wait());
             // Pieces are as long as was asked for.
             let fold = (0..1_000).into_par_iter().with_min_len(100).on_fibers().fold(|| 0, |count, _| count + 1);
             let counts: Vec<u32> = fold.collect();

@@ -28,6 +28,7 @@
 //! - Futures: [`block_on`], [`try_block_on`], [`spawn_future`]; handles and channels can be awaited, and the [`chan`] ends have
 //!   [`recv_async`](chan::Receiver::recv_async) and [`send_async`](chan::Sender::send_async). Features: `futures`, `tokio`, `hyper`.
 //! - Time: [`sleep`], [`sleep_until`], [`yield_now`].
+//! - Work of the processor: [`par`].
 //!
 //! # What a library can't mend
 //! - A `std` lock held across a wait can block a whole worker, when another fiber of that worker wants it.

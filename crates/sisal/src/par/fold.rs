@@ -27,7 +27,7 @@ impl<S: Source> Par<S> {
     /// As many parts are folded as the loop is divided into, so starting once more must not change the result.
     ///
     /// ```
-    /// let text: String = sisal::par::iter(0..10)
+    /// let text: String = sisal::par::iter(0..10u32)
     ///     .fold(String::new, |text, digit| text + &digit.to_string(), |left, right| left + &right);
     /// assert_eq!(text, "0123456789");
     /// ```

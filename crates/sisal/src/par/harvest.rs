@@ -68,14 +68,14 @@ impl<S: Source, H: Harvest<S>> Span<'_, S, H> {
         if let Some(nothing) = harvest.without(self.range.start) {
             return nothing;
         }
-        let (left, right) = self.halves();
-        let (left, right) = join_at(*place, || left.divide(), || right.divide());
+        let (left, right) = self.split_at(pace.cut(len));
+        let (left, right) = join_at(place, || left.divide(), || right.divide());
         harvest.merge(left, right)
     }
 
-    fn halves(mut self) -> (Self, Self) {
+    fn split_at(mut self, at: usize) -> (Self, Self) {
         let Range { start, end } = mem::take(&mut self.range);
-        let middle = start + (end - start) / 2;
+        let middle = start + at;
         let span = |range| Span { field: self.field, range };
         (span(start..middle), span(middle..end))
     }

@@ -1,7 +1,7 @@
 //! Loops, before they run: a source, and what is to be done to its items.
 
 use super::source::chunks::{Chunks, ChunksMut};
-use super::source::each::{Filter, FilterMap, FlatMap, Map};
+use super::source::each::{Filter, FilterMap, FlatMap, Flatten, Map};
 use super::source::pairs::{Enumerate, Zip};
 use super::source::slice::{Slice, SliceMut};
 use super::source::{Exact, IntoSource, Source};
@@ -27,7 +27,8 @@ pub struct Par<S> {
 /// results need not be commutative, but has to be associative.
 ///
 /// Closures may wait, for locks, channels or sockets: the worker goes on with other work, and others may have the rest of the loop. Each part
-/// of it that waits has a stack then, so a million bodies that wait at once need a million stacks.
+/// of it that waits has a stack then, so a million bodies that wait at once need a million stacks. Bodies that wait for *each other* must not
+/// be done in one go: that needs a [grain](Par::grain) of 1.
 ///
 /// If a closure panics, the rest of the loop is abandoned as far as it was not started, its items are dropped, and the
 /// panic goes on in the caller.
@@ -72,7 +73,7 @@ impl<S> Par<S> {
     /// ```
     /// sisal::run(|| {
     ///     let barrier = sisal::sync::Barrier::new(100);
-    ///     sisal::par::iter(0..100).grain(1).for_each(|_| drop(barrier.wait()));
+    ///     sisal::par::iter(0..100).grain(1).for_each(|_| _ = barrier.wait());
     /// });
     /// ```
     pub fn grain(mut self, items: usize) -> Par<S> {
@@ -132,11 +133,11 @@ impl<S: Source> Par<S> {
     /// let all: Vec<u32> = sisal::par::iter(vec![vec![1, 2], vec![], vec![3]]).flatten().collect();
     /// assert_eq!(all, [1, 2, 3]);
     /// ```
-    pub fn flatten(self) -> Par<FlatMap<S, fn(S::Item) -> S::Item>>
+    pub fn flatten(self) -> Par<Flatten<S>>
     where
         S::Item: IntoIterator,
     {
-        self.with(|source| FlatMap { source, f: std::convert::identity as fn(S::Item) -> S::Item })
+        self.with(|source| Flatten { source })
     }
 }
 

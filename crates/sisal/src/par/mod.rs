@@ -7,11 +7,11 @@
 //!
 //! In all of it closures may wait: the worker goes on with other work, and whatever was not started yet is there for others. Nobody who
 //! waits runs anything else on its stack, so locks may be held across all of it.
-//!
-//! # Inside
-//! - [`mod@join`]: the fork. [`pace`]: how far work is divided. [`harvest`]: a loop, which is a source that is divided.
-//! - [`source`]: what loops go over. [`mod@iter`]: loops before they run. [`fold`], [`find`], [`collect`], [`scan`]: what runs them.
-//! - [`enter`]: from threads into the default runtime.
+
+// Inside:
+// - `join`: the fork. `pace`: how far work is divided. `harvest`: a loop, which is a source that is divided.
+// - `source`: what loops go over. `iter`: loops before they run. `fold`, `find`, `collect`, `scan`: what runs them.
+// - `enter`: from threads into the default runtime.
 
 mod broadcast;
 mod collect;
@@ -40,7 +40,7 @@ pub use self::sort::{
     sort, sort_by, sort_by_cached_key, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
 };
 pub use self::source::chunks::{Chunks, ChunksMut};
-pub use self::source::each::{Filter, FilterMap, FlatMap, Map};
+pub use self::source::each::{Filter, FilterMap, FlatMap, Flatten, Map};
 pub use self::source::owned::Owned;
 pub use self::source::pairs::{Enumerate, Zip};
 pub use self::source::range::Numbers;

@@ -1,22 +1,29 @@
 //! How much is done in one go: what is to be divided, and what is short enough.
 //!
-//! Work is halved by [`join`](fn@super::join) down to leaves, so all that is left of it consists of jobs: whoever is hungry gets the
+//! Work is divided by [`join`](fn@super::join) down to leaves, so all that is left of it consists of jobs: whoever is hungry gets the
 //! biggest, and a leaf that waits leaves all of the others to them. A fork that nobody takes costs about 3 ns, so the leaves need not be
-//! long, and they must not be: between two of them the worker looks around. They are to take some [`LEAF`] of time. The first one is
-//! a single item and is measured, and the next ones grow with what is learnt: since work is done from its left edge, their lengths
-//! are 1, 1, 2, 4 and so on. Nothing is measured that is known to be short, so little work reads the clock a few times at most. A leaf
-//! that waits, or is slow, makes the next ones short.
+//! long, and they must not be: between two of them the worker looks around. They are to take some [`LEAF`] of time.
+//!
+//! - At first nothing is known. One item is done by itself, and measured; then some more, and so on, up to [`GROWTH`] times as many as before,
+//!   always with the rest put aside. A small loop ends on the way, having read the clock a few times.
+//! - The *start* is over with the first leaf that is not very short. From then on what is too long is halved, and each leaf of about full
+//!   length is measured. One that waits, or is slow, makes the next ones short.
+//!
+//! Leaves of the start grow by a factor of 4 at least, and it comes once, so work is not divided deeper than some dozens of times.
 //!
 //! With a grain that was given nothing is measured, nor if there are only [`FEW`] items: each is a leaf then, since forks are cheaper than
 //! the clock.
 
 use crate::prim::clock::Moment;
 use crate::sched::worker;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// How long a leaf is to take, in nanoseconds: 200 times what it costs to measure one and to look around, and still a short delay for the
+/// How long a leaf is to take, in nanoseconds: a hundred times what it costs to measure one and to look around, and still a short delay for the
 /// other fibers of the worker.
-const LEAF: u64 = 10_000;
+const LEAF: u64 = 20_000;
+
+/// A leaf that takes less than this part of the time is very short.
+const SHORT: u64 = 4;
 
 /// How much longer the next leaf may be than the longest before, so that a single odd measurement does no harm.
 const GROWTH: usize = 16;
@@ -36,7 +43,7 @@ const FEW: usize = 16;
 ///     if pace.fits(text.len()) {
 ///         return pace.run(text.len(), || text.iter().filter(|&&byte| byte == b' ').count());
 ///     }
-///     let (left, right) = text.split_at(text.len() / 2);
+///     let (left, right) = text.split_at(pace.cut(text.len()));
 ///     let (left, right) = par::join(|| spaces(pace, left), || spaces(pace, right));
 ///     left + right
 /// }
@@ -52,14 +59,22 @@ pub struct Pace(Kind);
 #[derive(Debug)]
 enum Kind {
     Given(usize),
-    /// As many as can be done in time, by what is known so far. (Relaxed: it is a guess, whoever makes it.)
-    Learnt(AtomicUsize),
+    Learnt(Guess),
+}
+
+/// What is known so far. (Relaxed: it is a guess, whoever makes it.)
+#[derive(Debug)]
+struct Guess {
+    /// How many items can be done in time.
+    in_time: AtomicUsize,
+    is_start: AtomicBool,
 }
 
 impl Pace {
     /// For work with so many items.
     pub fn new(items: usize) -> Pace {
-        Pace(if items <= FEW { Kind::Given(1) } else { Kind::Learnt(AtomicUsize::new(1)) })
+        let guess = || Guess { in_time: AtomicUsize::new(1), is_start: AtomicBool::new(true) };
+        Pace(if items <= FEW { Kind::Given(1) } else { Kind::Learnt(guess()) })
     }
 
     /// At most so many items in one go, whatever time they take; 0 is taken for 1.
@@ -72,7 +87,16 @@ impl Pace {
     pub fn fits(&self, items: usize) -> bool {
         match &self.0 {
             Kind::Given(grain) => items <= *grain,
-            Kind::Learnt(longest) => items <= longest.load(Ordering::Relaxed),
+            Kind::Learnt(guess) => items <= guess.in_time(),
+        }
+    }
+
+    /// Where so many items, which do not fit, are best divided: not at their ends.
+    #[inline]
+    pub fn cut(&self, items: usize) -> usize {
+        match &self.0 {
+            Kind::Learnt(guess) if guess.is_start() => guess.in_time().clamp(1, (items / 2).max(1)),
+            _ => items / 2,
         }
     }
 
@@ -80,23 +104,36 @@ impl Pace {
     #[inline]
     pub fn run<R>(&self, items: usize, leaf: impl FnOnce() -> R) -> R {
         let start = match &self.0 {
-            Kind::Learnt(longest) if items > longest.load(Ordering::Relaxed) / 2 => Some((longest, Moment::now())),
+            Kind::Learnt(guess) if items > guess.in_time() / 2 => Some((guess, Moment::now())),
             _ => None,
         };
         let result = leaf();
-        if let Some((longest, start)) = start {
-            learn(longest, items, Moment::now().0 - start.0);
+        if let Some((guess, start)) = start {
+            guess.learn(items, Moment::now().0 - start.0);
         }
         result
     }
 }
 
-#[cold]
-fn learn(longest: &AtomicUsize, items: usize, nanoseconds: u64) {
-    let in_time = (items as u64).saturating_mul(LEAF) / nanoseconds.max(1);
-    let most = longest.load(Ordering::Relaxed).saturating_mul(GROWTH);
-    longest.store(usize::try_from(in_time).unwrap_or(usize::MAX).clamp(1, most), Ordering::Relaxed);
-    if nanoseconds > LEAF / 4 {
+impl Guess {
+    fn in_time(&self) -> usize {
+        self.in_time.load(Ordering::Relaxed)
+    }
+
+    fn is_start(&self) -> bool {
+        self.is_start.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn learn(&self, items: usize, nanoseconds: u64) {
+        let in_time = (items as u64).saturating_mul(LEAF) / nanoseconds.max(1);
+        let in_time = usize::try_from(in_time).unwrap_or(usize::MAX);
+        if nanoseconds < LEAF / SHORT {
+            self.in_time.fetch_max(in_time.min(items.saturating_mul(GROWTH)), Ordering::Relaxed);
+            return;
+        }
+        self.in_time.store(in_time.max(1), Ordering::Relaxed);
+        self.is_start.store(false, Ordering::Relaxed);
         worker::with_current(|worker| worker.into_iter().for_each(|worker| worker.look_at_next_fork()));
     }
 }

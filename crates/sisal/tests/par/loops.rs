@@ -1,6 +1,6 @@
 //! Loops: what they give is what sequential ones give.
 
-use super::common::{in_main_fiber, with_workers};
+use super::common::{in_background, in_main_fiber, with_workers};
 use sisal::par;
 use sisal::sync::{Barrier, Mutex};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -202,11 +202,21 @@ fn ranges_have_all_their_numbers() {
 }
 
 #[test]
+fn the_longest_loop_fits_on_the_stack_of_a_fiber() {
+    with_workers(|workers| {
+        in_background(workers, || {
+            assert!(par::iter(0..u64::MAX).grain(1).any(|_| true));
+            assert_eq!(par::iter(0..u64::MAX).grain(1).find_first(|_| true), Some(0));
+        });
+    });
+}
+
+#[test]
 fn a_thousand_bodies_meet_at_a_barrier() {
     with_workers(|workers| {
         in_main_fiber(workers, || {
             let barrier = Barrier::new(1_000);
-            par::iter(0..1_000).grain(1).for_each(|_| drop(barrier.wait()));
+            par::iter(0..1_000).grain(1).for_each(|_| _ = barrier.wait());
         });
     });
 }

@@ -1,6 +1,6 @@
 //! Sorting: against what `std` does, with comparisons of all sorts.
 
-use super::common::flavours::Ledger;
+use super::common::flavours::{Counted, Ledger};
 use super::common::{in_main_fiber, with_workers};
 use sisal::par;
 use std::cmp::Ordering;
@@ -84,34 +84,41 @@ fn equals_keep_their_order() {
     all();
 }
 
+/// Sorts shuffled items, and panics in the comparison of this number. Returns how many there were.
+fn sort_until(panics_at: usize, seed: u64, stable: bool) -> usize {
+    let ledger = Ledger::of(MANY);
+    let mut items: Vec<Counted> = (0..MANY).map(|number| ledger.make(number)).collect();
+    fastrand::Rng::with_seed(seed).shuffle(&mut items);
+    let compared = AtomicUsize::new(0);
+    let compare = |a: &Counted, b: &Counted| {
+        if compared.fetch_add(1, Relaxed) == panics_at {
+            panic!("on purpose");
+        }
+        a.number.cmp(&b.number)
+    };
+    let sort = || if stable { par::sort_by(&mut items, compare) } else { par::sort_unstable_by(&mut items, compare) };
+    let result = catch_unwind(AssertUnwindSafe(sort));
+    let compared = compared.into_inner();
+    assert_eq!(result.is_err(), panics_at < compared);
+    assert_eq!(ledger.dropped(), 0);
+    drop(items);
+    ledger.check();
+    compared
+}
+
 #[test]
 fn all_items_are_there_after_a_panic() {
-    with_workers(|workers| {
+    let seed = fastrand::u64(..);
+    eprintln!("the seed is {seed}");
+    for (workers, stable) in [(1, true), (1, false), (4, true), (4, false)] {
         in_main_fiber(workers, || {
-            let mut random = fastrand::Rng::new();
-            for (at, stable) in [1, 1_500_000, 2_300_000].into_iter().flat_map(|at| [(at, true), (at, false)]) {
-                let ledger = Ledger::of(MANY);
-                let mut items: Vec<_> = (0..MANY).map(|number| ledger.make(number)).collect();
-                random.shuffle(&mut items);
-                let left = AtomicUsize::new(at);
-                let compare = |a: &super::common::flavours::Counted, b: &super::common::flavours::Counted| {
-                    if left.fetch_sub(1, Relaxed) == 1 {
-                        panic!("on purpose");
-                    }
-                    a.number.cmp(&b.number)
-                };
-                let sort = || {
-                    if stable { par::sort_by(&mut items, compare) } else { par::sort_unstable_by(&mut items, compare) }
-                };
-                let result = catch_unwind(AssertUnwindSafe(sort));
-                let left = left.into_inner();
-                assert_eq!(result.is_err(), left == 0 || left > MANY * MANY);
-                assert_eq!(ledger.dropped(), 0);
-                drop(items);
-                ledger.check();
+            let all = sort_until(usize::MAX, seed, stable);
+            // At the first, in the middle, and in the last rounds of merging.
+            for panics_at in [0, all / 2, all - MANY * 3 / 2, all - MANY / 2, all - 1] {
+                sort_until(panics_at, seed, stable);
             }
         });
-    });
+    }
 }
 
 #[test]

@@ -64,8 +64,8 @@ impl<'a, T> Part<'a, T> {
 struct Away<'a, T>(Part<'a, T>);
 
 impl<T> Away<'_, T> {
-    /// They have been brought home.
-    fn is_back(self) {
+    /// They have been brought home otherwise.
+    fn forget(self) {
         mem::forget(self);
     }
 }
@@ -98,8 +98,8 @@ impl<C> Sort<'_, C> {
         let (left, right) = join_at(self.place, || self.to_buffer(left), || self.to_buffer(right));
         // SAFETY: both are sorted and in the buffer, one after the other, and home has room for them. If it panics they are brought there.
         unsafe { self.merge(Run::new(left.0.buffer, left.0.len), Run::new(right.0.buffer, right.0.len), Room(home)) };
-        left.is_back();
-        right.is_back();
+        left.forget();
+        right.forget();
     }
 
     /// Sorts a part into the buffer.

@@ -30,6 +30,12 @@ pub struct FlatMap<S, F> {
     pub(in crate::par) f: F,
 }
 
+/// The items of each item of a source.
+#[derive(Debug)]
+pub struct Flatten<S> {
+    pub(in crate::par) source: S,
+}
+
 /// The methods of a source whose positions are those of the one below.
 macro_rules! same_positions {
     () => {
@@ -111,6 +117,24 @@ impl<S: Source, F: Fn(S::Item) -> R + Send + Sync, R: IntoIterator> Source for F
     unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
         // SAFETY: the caller's promise.
         unsafe { self.source.leaf(range) }.flat_map(&self.f)
+    }
+}
+
+impl<S> Sealed for Flatten<S> {}
+
+impl<S: Source<Item: IntoIterator>> Source for Flatten<S> {
+    type Item = <S::Item as IntoIterator>::Item;
+    type Leaf<'a>
+        = iter::Flatten<S::Leaf<'a>>
+    where
+        Self: 'a;
+    const IS_EXACT: bool = false;
+
+    same_positions!();
+
+    unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
+        // SAFETY: the caller's promise.
+        unsafe { self.source.leaf(range) }.flatten()
     }
 }
 
