@@ -10,7 +10,7 @@ use sisal::{Cause, Nursery, chan, select, sleep, spawn};
 use std::convert::Infallible;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 const SIGUSR1: i32 = 10;
@@ -219,6 +219,31 @@ fn listeners_come_and_go_while_signals_do() {
             .unwrap();
         assert_eq!(heard.load(Ordering::Relaxed), 200);
         assert!(always.recv().is_ok());
+    });
+    ended.well();
+}
+
+/// One that comes while the handler is put in place must not put it away again.
+#[test]
+fn a_signal_that_comes_just_when_one_begins_to_listen_does_no_harm() {
+    let ended = child::run(|| {
+        let stop = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    send(Sent::WINCH);
+                }
+            });
+            let caught = (0..2_000).all(|_| {
+                let _signals = signal::listen(&[Signal::WINCH]).unwrap();
+                is_caught(Signal::WINCH)
+            });
+            stop.store(true, Ordering::Relaxed);
+            assert!(caught, "nobody hears it any more");
+        });
+        let signals = signal::listen(&[Signal::WINCH]).unwrap();
+        send(Sent::WINCH);
+        assert_eq!(signals.recv(), Ok(Signal::WINCH));
     });
     ended.well();
 }

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 /// Those that cancel nurseries.
 pub(super) const CANCELLING: [Signal; 2] = [Signal::INTERRUPT, Signal::TERMINATE];
 
+/// Those that do nothing by default (to a process that runs), so that there is nothing to be done.
+const IGNORED: [libc::c_int; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+
 /// More than the kernel's highest number.
 const NUMBERS: usize = 65;
 
@@ -135,7 +138,7 @@ impl Before {
     unsafe fn act(self, signal: libc::c_int, told: bool, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
         match self.action {
             libc::SIG_IGN => {}
-            libc::SIG_DFL if told => {}
+            libc::SIG_DFL if told || IGNORED.contains(&signal) => {}
             libc::SIG_DFL => {
                 // It is blocked while its handler runs, so the raised one comes when that has returned, and finds the default.
                 // SAFETY: both may be called in signal context; the action is a complete one.

@@ -121,11 +121,14 @@ pub(super) fn listen(signals: &[Signal]) -> io::Result<Receiver<Signal>> {
     let (sender, receiver) = bounded(signals.len());
     let mut state = state();
     let bell = state.bell()?;
-    signals.iter().for_each(|&signal| state.acquire(signal, bell));
+    for &signal in &signals {
+        // Before there is a handler: one that finds nobody to tell would do what was done before. The thread waits for our lock.
+        handler::set_heard(signal, true);
+        state.acquire(signal, bell);
+    }
     state.numbers += 1;
     let number = state.numbers;
     state.channels.push(Channel { number, signals, sender, sent: VecDeque::new() });
-    state.show_heard();
     drop(state);
     receiver.on_last_receiver(forget, number);
     Ok(receiver)
