@@ -8,9 +8,12 @@ use rustix::process::Signal as Sent;
 use sisal::signal::{self, Signal};
 use sisal::{Cause, Nursery, chan, select, sleep, spawn};
 use std::convert::Infallible;
+use std::future::Future;
 use std::io::ErrorKind;
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 const SIGUSR1: i32 = 10;
@@ -244,6 +247,40 @@ fn a_signal_that_comes_just_when_one_begins_to_listen_does_no_harm() {
         let signals = signal::listen(&[Signal::WINCH]).unwrap();
         send(Sent::WINCH);
         assert_eq!(signals.recv(), Ok(Signal::WINCH));
+    });
+    ended.well();
+}
+
+/// Calls a function when it is woken.
+struct OnWake<F>(F);
+
+impl<F: Fn() + Send + Sync> Wake for OnWake<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_task_that_is_woken_by_a_signal_may_cease_to_listen_and_begin_to() {
+    let ended = child::run(|| {
+        let signals = signal::listen(&[Signal::USER1]).unwrap();
+        let other = Mutex::new(Some(signal::listen(&[Signal::USER2]).unwrap()));
+        let has_woken = Arc::new(AtomicBool::new(false));
+        let waker = Waker::from(Arc::new(OnWake({
+            let has_woken = Arc::clone(&has_woken);
+            move || {
+                drop(other.lock().unwrap().take());
+                assert!(!is_caught(Signal::USER2));
+                drop(signal::listen(&[Signal::HANGUP]).unwrap());
+                has_woken.store(true, Ordering::Relaxed);
+            }
+        })));
+        let mut receiving = pin!(signals.recv_async());
+        let mut context = Context::from_waker(&waker);
+        assert!(receiving.as_mut().poll(&mut context).is_pending());
+        send(Sent::USR1);
+        until(|| has_woken.load(Ordering::Relaxed));
+        assert_eq!(receiving.poll(&mut context), Poll::Ready(Ok(Signal::USER1)));
     });
     ended.well();
 }

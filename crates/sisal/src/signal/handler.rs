@@ -51,7 +51,7 @@ static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 /// The process that listens. After a `fork` the child has the same handlers, and must not ring for its parent.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// An event that can be rung in signal context. It is there for as long as the process.
+/// An event that can be rung in signal context. Once there are handlers, it is there for as long as the process.
 #[derive(Copy, Clone)]
 pub(super) struct Bell(libc::c_int);
 
@@ -62,6 +62,12 @@ impl Bell {
             -1 => Err(io::Error::last_os_error()),
             descriptor => Ok(Bell(descriptor)),
         }
+    }
+
+    /// Gives it up, before anybody else knows of it.
+    pub(super) fn close(self) {
+        // SAFETY: it is open, and in no other hands.
+        unsafe { libc::close(self.0) };
     }
 
     fn ring(self) {

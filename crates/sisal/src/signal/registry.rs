@@ -14,7 +14,8 @@
 //!
 //! # A signal is in a channel once
 //! Only the thread sends, so what is in a channel are the last of what it has sent, as many as the channel is long. If the signal is among
-//! these, it need not be sent: it is received later, and that is after it came. So there is always room.
+//! these, it need not be sent: it is received later, and that is after it came. So there is always room. What is to be sent is decided
+//! under the lock, and sent when that is free, before the thread looks again.
 
 use super::handler::{self, Bell, Handler};
 use super::kind::Signal;
@@ -79,6 +80,16 @@ impl State {
         }
     }
 
+    /// What there is to send, and what to cancel, since signals have come.
+    fn take_due(&mut self) -> (Vec<(Sender<Signal>, Signal)>, Option<Arc<CancelNode>>) {
+        let pending: Vec<Signal> = handler::take_pending().collect();
+        let mut due = Vec::new();
+        for channel in &mut self.channels {
+            due.extend(channel.take_due(&pending).into_iter().map(|signal| (channel.sender.clone(), signal)));
+        }
+        (due, if handler::take_cancellation() { self.node.take() } else { None })
+    }
+
     /// Tells the handlers to which signals channels listen.
     fn show_heard(&self) {
         for &signal in self.handlers.keys() {
@@ -98,14 +109,14 @@ struct Channel {
 }
 
 impl Channel {
-    fn send(&mut self, signal: Signal) {
+    /// Which of `pending` have to be sent, and are from now on taken as sent.
+    fn take_due(&mut self, pending: &[Signal]) -> Vec<Signal> {
         let received = self.sent.len().saturating_sub(self.sender.len());
         self.sent.drain(..received);
-        if self.signals.contains(&signal) && !self.sent.contains(&signal) {
-            self.sent.push_back(signal);
-            // If it is closed, nobody listens any more.
-            let _ = self.sender.try_send(signal);
-        }
+        let is_due = |signal: &Signal| self.signals.contains(signal) && !self.sent.contains(signal);
+        let due: Vec<Signal> = pending.iter().copied().filter(is_due).collect();
+        self.sent.extend(&due);
+        due
     }
 }
 
@@ -137,11 +148,13 @@ pub(super) fn listen(signals: &[Signal]) -> io::Result<Receiver<Signal>> {
 /// The last receiver of a channel has gone.
 fn forget(number: u64) {
     let mut state = state();
-    if let Some(at) = state.channels.iter().position(|channel| channel.number == number) {
-        let channel = state.channels.swap_remove(at);
-        state.show_heard();
-        channel.signals.iter().for_each(|&signal| state.release(signal));
-    }
+    let Some(at) = state.channels.iter().position(|channel| channel.number == number) else { return };
+    let channel = state.channels.swap_remove(at);
+    state.show_heard();
+    channel.signals.iter().for_each(|&signal| state.release(signal));
+    // The lock is free when the sender goes.
+    drop(state);
+    drop(channel);
 }
 
 /// While this lives, the process does not end on SIGINT and SIGTERM, but cancels the node.
@@ -184,20 +197,24 @@ impl Drop for Listening {
 
 fn start_thread() -> io::Result<Bell> {
     let bell = Bell::new()?;
-    thread::Builder::new().name("sisal-signal".to_owned()).spawn(move || answer(bell))?;
-    Ok(bell)
+    match thread::Builder::new().name("sisal-signal".to_owned()).spawn(move || answer(bell)) {
+        Ok(_) => Ok(bell),
+        Err(error) => {
+            bell.close();
+            Err(error)
+        }
+    }
 }
 
 /// What the thread does.
 fn answer(bell: Bell) {
     while bell.wait() {
-        let mut state = state();
-        for signal in handler::take_pending() {
-            state.channels.iter_mut().for_each(|channel| channel.send(signal));
+        let (due, node) = state().take_due();
+        // The lock is free: what is woken by this may be somebody else's code, and listen or cease to.
+        for (sender, signal) in due {
+            // If it is closed, nobody listens any more.
+            let _ = sender.try_send(signal);
         }
-        let node = if handler::take_cancellation() { state.node.take() } else { None };
-        // The lock is free when the node is cancelled.
-        drop(state);
         if let Some(node) = node {
             node.cancel(Cause::Signal, &poke);
         }
