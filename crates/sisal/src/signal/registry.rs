@@ -4,13 +4,14 @@
 //! There are two kinds of listeners. *Nurseries* follow one [`CancelNode`], which the first SIGINT or SIGTERM cancels. *Channels* get each
 //! signal they asked for. The first to use a signal puts its handler in place, and the last puts back what was there before.
 //!
-//! 1. *The handler* does next to nothing. If nurseries listen and its signal is *armed*, it disarms it and asks for the cancellation. If
-//!    channels listen, it notes that its signal is pending. In both cases it rings. Else, or if one of its kind has come before and only
-//!    nurseries listen, it does what was done with that signal before there was a handler.
+//! 1. *The handler* does next to nothing. If nurseries listen and its signal is *armed*, that is now *fired*. If channels listen,
+//!    it notes that its signal is pending. In both cases it rings. Else, or if one of its kind has come before and only nurseries
+//!    listen, it does what was done with that signal before there was a handler.
 //! 2. *The thread* `sisal-signal`, which is started once and sleeps between, hears that. It sends what is pending to the channels, takes the
 //!    node away, and cancels it.
-//! 3. *A nursery* that begins to listen takes a share in the node, or in a new one if there is none, and arms both signals. So who begins to
-//!    listen after a signal has come is not cancelled by it, and can be by the next.
+//! 3. *A nursery* that begins to listen takes a share in the node, or in a new one if there is none, and arms both signals. If one was
+//!    fired, it does the thread's work first. So who begins to listen after a signal has come is not cancelled by it, and can be by the
+//!    next. The last nursery to go disarms both.
 //!
 //! # A signal is in a channel once
 //! Only the thread sends, so what is in a channel are the last of what it has sent, as many as the channel is long. If the signal is among
@@ -169,10 +170,15 @@ pub(crate) struct Listening {
 pub(crate) fn cancelling() -> Listening {
     let mut state = state();
     let bell = state.bell().unwrap_or_else(|error| panic!("sisal: can't listen to signals: {error}"));
+    // A signal that has come is for those who listened by then.
+    let due = if handler::arm() { state.node.take() } else { None };
     let node = Arc::clone(state.node.get_or_insert_with(|| Arc::new(CancelNode::new(None))));
-    handler::arm();
     handler::CANCELLING.iter().for_each(|&signal| state.acquire(signal, bell));
     state.nurseries += 1;
+    drop(state);
+    if let Some(due) = due {
+        due.cancel(Cause::Signal, &poke);
+    }
     Listening { node }
 }
 
