@@ -194,7 +194,7 @@ impl Runtime {
     /// # Errors
     /// If there is a default runtime already, this one is given back.
     ///
-    /// ```
+    /// ```standalone_crate
     /// let runtime = sisal::Runtime::new().unwrap();
     /// runtime.install_default().unwrap();
     /// // On this thread, which is no worker:

@@ -4,10 +4,13 @@ mod common;
 
 use common::waits::cause;
 use common::watchdog::guarded;
-use common::{LONG, background, in_background, in_main_fiber, shut_down, until, with_workers};
+use common::{
+    LONG, background, child, fixed, in_background, in_main_fiber, linux, shut_down, until, watched, with_workers,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sisal::process::{Child, Command, Stdio};
 use sisal::{Cause, is_cancelled, join_all, sleep, spawn, timeout};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -230,5 +233,93 @@ fn a_child_is_killed_on_drop_only_if_asked() {
             drop(Command::new("true").spawn().unwrap());
             !exists(id) && !exists(killed_id)
         });
+    });
+}
+
+/// Lets this process have no more descriptors than it has, or as many as it may.
+fn allow_descriptors(some: bool) {
+    let limit = getrlimit(Resource::Nofile);
+    let current = if some { limit.maximum } else { Some(0) };
+    setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
+}
+
+#[test]
+fn without_descriptors_a_child_is_waited_for_all_the_same() {
+    let ended = child::run(|| {
+        everywhere(|| {
+            let mut child = sleeper().kill_on_drop(true).spawn().unwrap();
+            allow_descriptors(false);
+            assert_eq!(child.wait_timeout(Duration::from_millis(2)).unwrap(), None);
+            let error = timeout(Duration::from_millis(2), || child.wait()).unwrap_err();
+            assert!(is_cancelled(&error), "{error}");
+            child.kill().unwrap();
+            assert_eq!(child.wait().unwrap().signal(), Some(SIGKILL));
+            allow_descriptors(true);
+        });
+    });
+    ended.well();
+}
+
+/// Also if a wait was begun when there were none.
+#[test]
+fn a_wait_uses_a_descriptor_when_there_is_one() {
+    let ended = child::run(|| {
+        let mut child = sleeper().kill_on_drop(true).spawn().unwrap();
+        allow_descriptors(false);
+        assert_eq!(child.wait_timeout(Duration::from_millis(1)).unwrap(), None);
+        assert!(format!("{child:?}").contains("Unasked"), "{child:?}");
+        allow_descriptors(true);
+        assert_eq!(child.wait_timeout(Duration::from_millis(1)).unwrap(), None);
+        assert!(format!("{child:?}").contains("Descriptor"), "{child:?}");
+    });
+    ended.well();
+}
+
+#[test]
+fn without_descriptors_what_a_child_writes_is_not_lost() {
+    let ended = child::run(|| {
+        everywhere(|| {
+            let script = "read line; head -c 100000 /dev/zero; head -c 200000 /dev/zero >&2; exit 3";
+            let mut command = shell(script);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            allow_descriptors(false);
+            // It writes when its input ends, which is when it is waited for.
+            assert!(child.stdin.is_some());
+            let output = child.wait_with_output().unwrap();
+            allow_descriptors(true);
+            assert_eq!((output.stdout.len(), output.stderr.len()), (100_000, 200_000));
+            assert_eq!(output.status.code(), Some(3));
+            child = sleeper().stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+            allow_descriptors(false);
+            let error = timeout(Duration::from_millis(2), || child.wait_with_output()).unwrap_err();
+            allow_descriptors(true);
+            assert!(is_cancelled(&error), "{error}");
+        });
+    });
+    ended.well();
+}
+
+/// Whose end may be the child's, if that asks for it.
+#[test]
+fn a_child_is_started_by_the_thread_of_its_fiber() {
+    guarded(|| {
+        let runtime = watched(fixed(1).name("starter").build().unwrap());
+        runtime.run(|| assert!(Command::new("true").status().unwrap().success()));
+        assert_eq!(linux::threads_named("starter-block"), 0, "no other thread was asked");
+        shut_down(runtime);
+    });
+}
+
+#[test]
+fn any_number_of_slices_is_taken() {
+    everywhere(|| {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let written = child.stdin.take().unwrap().write_vectored(&[IoSlice::new(b"x"); 2_000]).unwrap();
+        let mut bytes = vec![0; 2_000];
+        let mut slices: Vec<_> = bytes.chunks_mut(1).map(IoSliceMut::new).collect();
+        let read = child.stdout.take().unwrap().read_vectored(&mut slices).unwrap();
+        assert_eq!((written, read), (1_024, 1_024), "as many as the system takes at once");
+        assert!(child.wait().unwrap().success());
     });
 }

@@ -8,10 +8,14 @@ use rustix::process::Signal as Sent;
 use sisal::signal::{self, Signal};
 use sisal::{Cause, Nursery, chan, select, sleep, spawn};
 use std::convert::Infallible;
+use std::future::Future;
 use std::io::ErrorKind;
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
 const SIGUSR1: i32 = 10;
 const SIGTERM: i32 = 15;
@@ -244,6 +248,103 @@ fn a_signal_that_comes_just_when_one_begins_to_listen_does_no_harm() {
         let signals = signal::listen(&[Signal::WINCH]).unwrap();
         send(Sent::WINCH);
         assert_eq!(signals.recv(), Ok(Signal::WINCH));
+    });
+    ended.well();
+}
+
+/// Calls a function when it is woken.
+struct OnWake<F>(F);
+
+impl<F: Fn() + Send + Sync> Wake for OnWake<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_task_that_is_woken_by_a_signal_may_cease_to_listen_and_begin_to() {
+    let ended = child::run(|| {
+        let signals = signal::listen(&[Signal::USER1]).unwrap();
+        let other = Mutex::new(Some(signal::listen(&[Signal::USER2]).unwrap()));
+        let has_woken = Arc::new(AtomicBool::new(false));
+        let waker = Waker::from(Arc::new(OnWake({
+            let has_woken = Arc::clone(&has_woken);
+            move || {
+                drop(other.lock().unwrap().take());
+                assert!(!is_caught(Signal::USER2));
+                drop(signal::listen(&[Signal::HANGUP]).unwrap());
+                has_woken.store(true, Ordering::Relaxed);
+            }
+        })));
+        let mut receiving = pin!(signals.recv_async());
+        let mut context = Context::from_waker(&waker);
+        assert!(receiving.as_mut().poll(&mut context).is_pending());
+        send(Sent::USR1);
+        until(|| has_woken.load(Ordering::Relaxed));
+        assert_eq!(receiving.poll(&mut context), Poll::Ready(Ok(Signal::USER1)));
+    });
+    ended.well();
+}
+
+/// SIGTERM to this thread, which has come when this returns.
+#[allow(unsafe_code, reason = "a C function")]
+fn raise_term() {
+    // SAFETY: takes no pointers.
+    assert_eq!(unsafe { libc::raise(libc::SIGTERM) }, 0);
+}
+
+/// Calls `body` in a nursery that ends on signals.
+fn listening<T>(body: impl FnOnce() -> T) -> T {
+    let Ok(value) = Nursery::options().cancel_on_signals().run(|_| Ok::<_, Infallible>(body()));
+    value
+}
+
+/// The thread that tells of signals is held up, so that nurseries begin and end between a signal and what it does.
+#[test]
+fn a_signal_cancels_those_nurseries_that_listened_when_it_came() {
+    let ended = child::run(|| {
+        let signals = signal::listen(&[Signal::USER1]).unwrap();
+        let markers = signal::listen(&[Signal::USER2]).unwrap();
+        let (is_held, may_go) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::new(OnWake({
+            let (is_held, may_go) = (Arc::clone(&is_held), Arc::clone(&may_go));
+            move || {
+                is_held.store(true, Ordering::Relaxed);
+                until(|| may_go.load(Ordering::Relaxed));
+            }
+        })));
+        let mut receiving = pin!(signals.recv_async());
+        assert!(receiving.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        send(Sent::USR1);
+        until(|| is_held.load(Ordering::Relaxed));
+        let main = || {
+            // One that is gone when the thread comes to it.
+            listening(|| raise_term());
+            // One that waits, and is cancelled by the next that begins.
+            let has_come = Arc::new(AtomicBool::new(false));
+            let waiting = spawn({
+                let has_come = Arc::clone(&has_come);
+                move || {
+                    listening(|| {
+                        raise_term();
+                        has_come.store(true, Ordering::Relaxed);
+                        cause(sleep(LONG))
+                    })
+                }
+            });
+            until(|| has_come.load(Ordering::Relaxed));
+            listening(|| {
+                assert_eq!(waiting.join().unwrap(), Some(Cause::Signal));
+                may_go.store(true, Ordering::Relaxed);
+                // When the second is heard, the thread has done all that was to be done when the first was.
+                for _ in 0..2 {
+                    send(Sent::USR2);
+                    markers.recv().unwrap();
+                }
+                assert_eq!(sleep(Duration::from_micros(1)), Ok(()), "it came before");
+            });
+        };
+        fixed(1).run(main).unwrap();
     });
     ended.well();
 }

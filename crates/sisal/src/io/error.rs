@@ -1,6 +1,7 @@
 //! What input and output return when something from outside ended them.
 
 use crate::prim::cancel::{Cancelled, Cause};
+use rustix::io::Errno;
 use std::fmt;
 use std::io;
 
@@ -46,3 +47,9 @@ impl fmt::Display for Closed {
 }
 
 impl std::error::Error for Closed {}
+
+/// Whether the system has none of something left just now, so that it is worth trying again.
+pub(crate) fn is_shortage(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOSPC))
+}

@@ -7,12 +7,13 @@
 //! - `source`: a descriptor that fibers and threads wait for; `slot`: what is known of one, where events find it.
 //! - `epoll`: how a worker hears of events; `reactor`: how tasks that run on no worker do.
 //! - `ring`: what the kernel does by itself, and then tells a worker of.
-//! - `patience`: how long one waits; `error`: how a wait ends that had to end.
+//! - `patience`: how long one waits; `pauses`: waits for what nothing tells of; `error`: how a wait ends that had to end.
 
 mod copy;
 mod epoll;
 pub(crate) mod error;
 pub(crate) mod patience;
+pub(crate) mod pauses;
 mod pipe;
 mod pollable;
 #[cfg_attr(
@@ -25,6 +26,9 @@ mod slot;
 pub(crate) mod source;
 #[cfg(test)]
 mod tests;
+
+/// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
+pub(crate) const MOST_SLICES: usize = 1024;
 
 pub(crate) use self::copy::COPY_BUFFER;
 pub use self::{

@@ -1,6 +1,7 @@
 //! Pipes, as [`std::io::pipe`] makes them, for fibers and threads.
 #![allow(unsafe_code, reason = "a number is taken over as a descriptor, which is unsafe in std too")]
 
+use super::MOST_SLICES;
 use super::source::{Direction, Request, Source};
 use crate::prim::reason::{Place, Reason};
 use rustix::pipe::PipeFlags;
@@ -9,9 +10,6 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::panic::Location;
 use std::process::Stdio;
-
-/// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
-const MOST_SLICES: usize = 1024;
 
 /// The two ends of a new pipe: what is written to the one is read from the other.
 ///

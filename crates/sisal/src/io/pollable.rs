@@ -1,5 +1,6 @@
 //! Any other descriptor that can be waited for.
 
+use super::MOST_SLICES;
 use super::patience::Timeout;
 use super::source::{Direction, Request, Source};
 use crate::prim::reason::{Place, Reason};
@@ -10,9 +11,6 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::panic::Location;
 use std::time::Duration;
-
-/// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
-const MOST_SLICES: usize = 1024;
 
 /// Any descriptor that can be waited for: an eventfd, inotify, a terminal, a pipe of another crate.
 ///

@@ -1,12 +1,12 @@
 //! Reaching a peer.
 //!
 //! A TCP connection is begun once and waited for; it stands when the socket has no error and has a peer. A Unix socket connects at once
-//! or, when the listener's queue is full, not at all: see [`pauses`](super::pauses).
+//! or, when the listener's queue is full, not at all: see [`pauses`](crate::io::pauses).
 //!
 //! Whatever ends the attempt, the socket goes with it.
 
-use super::pauses::Pauses;
 use super::socket::Socket;
+use crate::io::pauses::Pauses;
 use crate::io::source::Direction;
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};

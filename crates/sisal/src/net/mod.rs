@@ -38,7 +38,6 @@ mod bytes;
 mod connect;
 mod convert;
 mod incoming;
-mod pauses;
 #[cfg(any(feature = "futures", feature = "hyper", feature = "tokio"))]
 pub(crate) mod polled;
 mod socket;

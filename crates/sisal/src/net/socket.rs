@@ -6,10 +6,11 @@
 //! Bytes are moved by `recv` and `send` with `MSG_DONTWAIT`, and not by `read` and `write`: `O_NONBLOCK` belongs to the open file and
 //! not to the descriptor, so whoever has a duplicate can take it away, and the next `read` would block the worker.
 
-use super::pauses::Pauses;
 use super::view::View;
+use crate::io::MOST_SLICES;
 use crate::io::error;
 use crate::io::patience::{Switch, Timeout};
+use crate::io::pauses::Pauses;
 use crate::io::source::{Direction, Request, Source};
 use crate::park;
 use crate::prim::clock::Moment;
@@ -23,9 +24,6 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll};
-
-/// The kernel refuses more slices than this in one call (`UIO_MAXIOV`).
-const MOST_SLICES: usize = 1024;
 
 /// `MSG_NOSIGNAL`: a peer that is gone is an error and not a signal, also where `SIGPIPE` is not ignored.
 const SEND: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
@@ -236,7 +234,7 @@ impl Socket {
         self.exchange(Direction::Write, place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?))
     }
 
-    /// A message to one address of a Unix socket, which tells nobody when it has room: see [`pauses`](super::pauses).
+    /// A message to one address of a Unix socket, which tells nobody when it has room: see [`pauses`](crate::io::pauses).
     pub(super) fn send_to_unix(&self, buf: &[u8], address: &SocketAddrUnix, place: Place) -> io::Result<usize> {
         let mut pauses = Pauses::new(Reason::Write, self.write_timeout.deadline(), place);
         loop {

@@ -30,8 +30,8 @@ pub struct Par<S> {
 /// of it that waits has a stack then, so a million bodies that wait at once need a million stacks. Bodies that wait for *each other* must not
 /// be done in one go: that needs a [grain](Par::grain) of 1.
 ///
-/// If a closure panics, the rest of the loop is abandoned as far as it was not started, its items are dropped, and the
-/// panic goes on in the caller.
+/// If a closure panics, what its part of the loop had not come to is abandoned, and those items are dropped. Parts that others have taken
+/// are gone through all the same; then the panic goes on in the caller.
 ///
 /// On a thread outside of a runtime the loop runs in the [default runtime](crate::Runtime::install_default), or else on the thread.
 ///

@@ -3,16 +3,16 @@
 use super::collect::read_both;
 use super::orphans;
 use super::stdio::{ChildStderr, ChildStdin, ChildStdout};
-use crate::blocking::blocking_for;
+use crate::io::error::is_shortage;
+use crate::io::pauses::Pauses;
 use crate::io::source::{Direction, Request, Source};
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
-use crate::time::sleep_until;
 use rustix::process::{Pid, PidfdFlags};
 use std::io;
 use std::panic::Location;
 use std::process::{self, ExitStatus, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A child process, as [`std::process::Child`].
 ///
@@ -47,10 +47,11 @@ pub struct Child {
 
 /// How to hear of the end of a child.
 enum End {
+    /// Nobody has waited yet, or there was no descriptor left when somebody did.
     Unasked,
     /// By a descriptor that can be read when it has ended.
     Descriptor(Source),
-    /// The kernel has no such descriptors, or there is none left.
+    /// The kernel has no such descriptors.
     Refused,
 }
 
@@ -182,7 +183,11 @@ impl Child {
             return Ok(status);
         }
         if let End::Unasked = self.end {
-            self.end = open_descriptor(self.id()).map_or(End::Refused, End::Descriptor);
+            self.end = match open_descriptor(self.id()) {
+                Ok(descriptor) => End::Descriptor(descriptor),
+                Err(error) if is_shortage(&error) => End::Unasked,
+                Err(_) => End::Refused,
+            };
         }
         let Child { inner: Some(inner), end, .. } = self else {
             unreachable!("INVARIANT: taken when it is dropped");
@@ -192,10 +197,7 @@ impl Child {
                 let request = Request { direction: Direction::Read, reason: Reason::Process, place, deadline };
                 descriptor.perform(&request, |_| inner.try_wait()?.ok_or_else(|| io::ErrorKind::WouldBlock.into()))
             }
-            _ => match deadline {
-                None => blocking_for(Reason::Process, place, || inner.wait()),
-                Some(deadline) => ask_until(inner, deadline),
-            },
+            End::Unasked | End::Refused => ask_until(inner, deadline, place),
         }
     }
 }
@@ -207,20 +209,14 @@ fn open_descriptor(id: u32) -> io::Result<Source> {
     Ok(Source::nonblocking(descriptor))
 }
 
-/// Asks again and again, less and less often.
-fn ask_until(child: &mut process::Child, deadline: Moment) -> io::Result<ExitStatus> {
-    let mut pause = Duration::from_millis(1);
+/// Asks again and again, less and less often: a wait in the kernel could not be cancelled.
+fn ask_until(child: &mut process::Child, deadline: Option<Moment>, place: Place) -> io::Result<ExitStatus> {
+    let mut pauses = Pauses::new(Reason::Process, deadline, place);
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
+        match child.try_wait()? {
+            Some(status) => return Ok(status),
+            None => pauses.pause()?,
         }
-        let left = deadline.since(Moment::now());
-        if left.is_zero() {
-            return Err(crate::io::error::timed_out());
-        }
-        let until = Instant::now() + pause.min(left);
-        sleep_until(until).map_err(io::Error::other)?;
-        pause = (pause * 2).min(Duration::from_millis(50));
     }
 }
 

@@ -2,11 +2,9 @@
 
 use super::child::Child;
 use super::orphans;
-use crate::blocking::blocking_for;
-use crate::prim::reason::Reason;
+use crate::blocking::block_in_place;
 use std::ffi::OsStr;
 use std::io;
-use std::panic::Location;
 use std::path::Path;
 use std::process::{self, ExitStatus, Output, Stdio};
 
@@ -123,14 +121,22 @@ impl Command {
 
     /// Starts it.
     ///
-    /// That is done by a thread of [`blocking`](crate::blocking()), since it takes as long as the program takes to be found and loaded.
+    /// The thread that does it is the one that calls, for it leaves traces in the child: its affinity, for instance, or the end of that thread as
+    /// the child's own (`PR_SET_PDEATHSIG`). In a fiber that is the worker, which is there for as long as the fiber at least. It takes a
+    /// millisecond as a rule, during which the worker is [blocked in place](crate::block_in_place); where that is too long, as with a
+    /// `pre_exec` that takes its time, call it under [`blocking`](crate::blocking()).
     ///
     /// # Errors
     /// See [`std::process::Command::spawn`].
-    #[track_caller]
+    ///
+    /// ```
+    /// let mut child = sisal::process::Command::new("sleep").arg("0").spawn()?;
+    /// assert!(child.wait()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn spawn(&mut self) -> io::Result<Child> {
         orphans::collect();
-        let child = blocking_for(Reason::Process, Location::caller(), || self.inner.spawn())?;
+        let child = block_in_place(|| self.inner.spawn())?;
         Child::new(child, self.kill_on_drop)
     }
 

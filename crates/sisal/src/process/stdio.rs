@@ -1,5 +1,6 @@
 //! The pipes to a child.
 
+use crate::io::MOST_SLICES;
 use crate::io::source::{Direction, Request, Source};
 use crate::prim::reason::Reason;
 use std::fmt;
@@ -31,7 +32,8 @@ fn read(source: &Source, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 fn read_vectored(source: &Source, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-    source.perform(&request(Direction::Read), |fd| Ok(rustix::io::readv(fd, buffers)?))
+    let most = buffers.len().min(MOST_SLICES);
+    source.perform(&request(Direction::Read), |fd| Ok(rustix::io::readv(fd, &mut buffers[..most])?))
 }
 
 /// Gives a pipe to one who does not expect that it does not block.
@@ -66,7 +68,8 @@ impl Write for &ChildStdin {
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.0.perform(&request(Direction::Write), |fd| Ok(rustix::io::writev(fd, slices)?))
+        let most = slices.len().min(MOST_SLICES);
+        self.0.perform(&request(Direction::Write), |fd| Ok(rustix::io::writev(fd, &slices[..most])?))
     }
 
     /// Does nothing: what is written is in the pipe.

@@ -8,7 +8,7 @@ use super::kind::Signal;
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
 
 /// Those that cancel nurseries.
 pub(super) const CANCELLING: [Signal; 2] = [Signal::INTERRUPT, Signal::TERMINATE];
@@ -19,10 +19,17 @@ const IGNORED: [libc::c_int; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, l
 /// More than the kernel's highest number.
 const NUMBERS: usize = 65;
 
+/// A signal cancels nothing.
+const IDLE: u8 = 0;
+/// The next one cancels the nurseries that listen. Only the handler goes from here to `FIRED`.
+const ARMED: u8 = 1;
+/// It has come, and they are to be cancelled.
+const FIRED: u8 = 2;
+
 /// What the handler knows of each signal.
 struct Slot {
-    /// The next one cancels the nurseries that listen.
-    armed: AtomicBool,
+    /// Whether the next one cancels the nurseries that listen.
+    cancelling: AtomicU8,
     /// Channels listen to it.
     heard: AtomicBool,
     /// It has come, and the channels have not been told.
@@ -34,7 +41,7 @@ struct Slot {
 impl Slot {
     const fn new() -> Slot {
         Slot {
-            armed: AtomicBool::new(false),
+            cancelling: AtomicU8::new(IDLE),
             heard: AtomicBool::new(false),
             pending: AtomicBool::new(false),
             before: AtomicPtr::new(ptr::null_mut()),
@@ -44,14 +51,12 @@ impl Slot {
 
 /// By the number of the signal.
 static SLOTS: [Slot; NUMBERS] = [const { Slot::new() }; NUMBERS];
-/// A signal that was armed has come.
-static CANCELLATION: AtomicBool = AtomicBool::new(false);
 /// Where to ring.
 static DESCRIPTOR: AtomicI32 = AtomicI32::new(-1);
 /// The process that listens. After a `fork` the child has the same handlers, and must not ring for its parent.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// An event that can be rung in signal context. It is there for as long as the process.
+/// An event that can be rung in signal context. Once there are handlers, it is there for as long as the process.
 #[derive(Copy, Clone)]
 pub(super) struct Bell(libc::c_int);
 
@@ -62,6 +67,12 @@ impl Bell {
             -1 => Err(io::Error::last_os_error()),
             descriptor => Ok(Bell(descriptor)),
         }
+    }
+
+    /// Gives it up, before anybody else knows of it.
+    pub(super) fn close(self) {
+        // SAFETY: it is open, and in no other hands.
+        unsafe { libc::close(self.0) };
     }
 
     fn ring(self) {
@@ -90,20 +101,31 @@ fn slot(signal: libc::c_int) -> Option<&'static Slot> {
     usize::try_from(signal).ok().and_then(|number| SLOTS.get(number))
 }
 
-/// From now on the next signal of each kind cancels nurseries.
-pub(super) fn arm() {
-    set_armed(true);
+/// From now on the next signal of each kind cancels nurseries. True if one that was armed has come before, and those who listened then are
+/// to be cancelled.
+#[must_use = "they wait to be cancelled"]
+pub(super) fn arm() -> bool {
+    // ORDERING: Relaxed: all that the handler reads for it was written before the first handler was put in place, by a system call. Acquire
+    // pairs with the Release in the handler.
+    change_all(|slot| slot.swap(ARMED, Ordering::Acquire) == FIRED)
 }
 
-/// From now on none does.
+/// From now on none does, and one that has come is forgotten: nobody listens any more.
 pub(super) fn disarm() {
-    set_armed(false);
+    change_all(|slot| slot.swap(IDLE, Ordering::Relaxed) == FIRED);
 }
 
-fn set_armed(armed: bool) {
-    // ORDERING: Relaxed: all that the handler reads for it was written before the first handler was put in place, by a system call.
+/// Whether nurseries are to be cancelled.
+#[must_use = "they wait to be cancelled"]
+pub(super) fn take_cancellation() -> bool {
+    // ORDERING: Acquire pairs with the Release in the handler.
+    change_all(|slot| slot.compare_exchange(FIRED, IDLE, Ordering::Acquire, Ordering::Relaxed).is_ok())
+}
+
+/// Changes the state of all signals that cancel; true if one was fired.
+fn change_all(change: impl Fn(&AtomicU8) -> bool) -> bool {
     let slots = CANCELLING.iter().filter_map(|signal| slot(signal.as_raw()));
-    slots.for_each(|slot| slot.armed.store(armed, Ordering::Relaxed));
+    slots.fold(false, |fired, slot| change(&slot.cancelling) | fired)
 }
 
 /// Whether channels listen to it.
@@ -118,12 +140,6 @@ pub(super) fn take_pending() -> impl Iterator<Item = Signal> {
     // ORDERING: Acquire pairs with the Release in the handler.
     let pending = |(_, slot): &(i32, &Slot)| slot.pending.swap(false, Ordering::Acquire);
     (0..).zip(&SLOTS).filter(pending).map(|(number, _)| Signal::from_raw(number))
-}
-
-/// Whether nurseries are to be cancelled.
-pub(super) fn take_cancellation() -> bool {
-    // ORDERING: as above.
-    CANCELLATION.swap(false, Ordering::Acquire)
 }
 
 /// What is done with a signal: as much as a handler needs to know.
@@ -168,12 +184,10 @@ extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, context
     if let Some(slot) = slot(signal) {
         // SAFETY: takes no pointers.
         let is_ours = unsafe { libc::getpid() } == PROCESS.load(Ordering::Relaxed);
-        let cancels = is_ours && slot.armed.swap(false, Ordering::Relaxed);
         let heard = is_ours && slot.heard.load(Ordering::Relaxed);
-        // ORDERING: Release pairs with the Acquires of the thread that takes them.
-        if cancels {
-            CANCELLATION.store(true, Ordering::Release);
-        }
+        // ORDERING: Release, twice, pairs with the Acquires of those who take them.
+        let fire = || slot.cancelling.compare_exchange(ARMED, FIRED, Ordering::Release, Ordering::Relaxed).is_ok();
+        let cancels = is_ours && fire();
         if heard {
             slot.pending.store(true, Ordering::Release);
         }

@@ -4,17 +4,19 @@
 //! There are two kinds of listeners. *Nurseries* follow one [`CancelNode`], which the first SIGINT or SIGTERM cancels. *Channels* get each
 //! signal they asked for. The first to use a signal puts its handler in place, and the last puts back what was there before.
 //!
-//! 1. *The handler* does next to nothing. If nurseries listen and its signal is *armed*, it disarms it and asks for the cancellation. If
-//!    channels listen, it notes that its signal is pending. In both cases it rings. Else, or if one of its kind has come before and only
-//!    nurseries listen, it does what was done with that signal before there was a handler.
+//! 1. *The handler* does next to nothing. If nurseries listen and its signal is *armed*, that is now *fired*. If channels listen,
+//!    it notes that its signal is pending. In both cases it rings. Else, or if one of its kind has come before and only nurseries
+//!    listen, it does what was done with that signal before there was a handler.
 //! 2. *The thread* `sisal-signal`, which is started once and sleeps between, hears that. It sends what is pending to the channels, takes the
 //!    node away, and cancels it.
-//! 3. *A nursery* that begins to listen takes a share in the node, or in a new one if there is none, and arms both signals. So who begins to
-//!    listen after a signal has come is not cancelled by it, and can be by the next.
+//! 3. *A nursery* that begins to listen takes a share in the node, or in a new one if there is none, and arms both signals. If one was
+//!    fired, it does the thread's work first. So who begins to listen after a signal has come is not cancelled by it, and can be by the
+//!    next. The last nursery to go disarms both.
 //!
 //! # A signal is in a channel once
 //! Only the thread sends, so what is in a channel are the last of what it has sent, as many as the channel is long. If the signal is among
-//! these, it need not be sent: it is received later, and that is after it came. So there is always room.
+//! these, it need not be sent: it is received later, and that is after it came. So there is always room. What is to be sent is decided
+//! under the lock, and sent when that is free, before the thread looks again.
 
 use super::handler::{self, Bell, Handler};
 use super::kind::Signal;
@@ -79,6 +81,16 @@ impl State {
         }
     }
 
+    /// What there is to send, and what to cancel, since signals have come.
+    fn take_due(&mut self) -> (Vec<(Sender<Signal>, Signal)>, Option<Arc<CancelNode>>) {
+        let pending: Vec<Signal> = handler::take_pending().collect();
+        let mut due = Vec::new();
+        for channel in &mut self.channels {
+            due.extend(channel.take_due(&pending).into_iter().map(|signal| (channel.sender.clone(), signal)));
+        }
+        (due, if handler::take_cancellation() { self.node.take() } else { None })
+    }
+
     /// Tells the handlers to which signals channels listen.
     fn show_heard(&self) {
         for &signal in self.handlers.keys() {
@@ -98,14 +110,14 @@ struct Channel {
 }
 
 impl Channel {
-    fn send(&mut self, signal: Signal) {
+    /// Which of `pending` have to be sent, and are from now on taken as sent.
+    fn take_due(&mut self, pending: &[Signal]) -> Vec<Signal> {
         let received = self.sent.len().saturating_sub(self.sender.len());
         self.sent.drain(..received);
-        if self.signals.contains(&signal) && !self.sent.contains(&signal) {
-            self.sent.push_back(signal);
-            // If it is closed, nobody listens any more.
-            let _ = self.sender.try_send(signal);
-        }
+        let is_due = |signal: &Signal| self.signals.contains(signal) && !self.sent.contains(signal);
+        let due: Vec<Signal> = pending.iter().copied().filter(is_due).collect();
+        self.sent.extend(&due);
+        due
     }
 }
 
@@ -137,11 +149,13 @@ pub(super) fn listen(signals: &[Signal]) -> io::Result<Receiver<Signal>> {
 /// The last receiver of a channel has gone.
 fn forget(number: u64) {
     let mut state = state();
-    if let Some(at) = state.channels.iter().position(|channel| channel.number == number) {
-        let channel = state.channels.swap_remove(at);
-        state.show_heard();
-        channel.signals.iter().for_each(|&signal| state.release(signal));
-    }
+    let Some(at) = state.channels.iter().position(|channel| channel.number == number) else { return };
+    let channel = state.channels.swap_remove(at);
+    state.show_heard();
+    channel.signals.iter().for_each(|&signal| state.release(signal));
+    // The lock is free when the sender goes.
+    drop(state);
+    drop(channel);
 }
 
 /// While this lives, the process does not end on SIGINT and SIGTERM, but cancels the node.
@@ -156,10 +170,15 @@ pub(crate) struct Listening {
 pub(crate) fn cancelling() -> Listening {
     let mut state = state();
     let bell = state.bell().unwrap_or_else(|error| panic!("sisal: can't listen to signals: {error}"));
+    // A signal that has come is for those who listened by then.
+    let due = if handler::arm() { state.node.take() } else { None };
     let node = Arc::clone(state.node.get_or_insert_with(|| Arc::new(CancelNode::new(None))));
-    handler::arm();
     handler::CANCELLING.iter().for_each(|&signal| state.acquire(signal, bell));
     state.nurseries += 1;
+    drop(state);
+    if let Some(due) = due {
+        due.cancel(Cause::Signal, &poke);
+    }
     Listening { node }
 }
 
@@ -184,20 +203,24 @@ impl Drop for Listening {
 
 fn start_thread() -> io::Result<Bell> {
     let bell = Bell::new()?;
-    thread::Builder::new().name("sisal-signal".to_owned()).spawn(move || answer(bell))?;
-    Ok(bell)
+    match thread::Builder::new().name("sisal-signal".to_owned()).spawn(move || answer(bell)) {
+        Ok(_) => Ok(bell),
+        Err(error) => {
+            bell.close();
+            Err(error)
+        }
+    }
 }
 
 /// What the thread does.
 fn answer(bell: Bell) {
     while bell.wait() {
-        let mut state = state();
-        for signal in handler::take_pending() {
-            state.channels.iter_mut().for_each(|channel| channel.send(signal));
+        let (due, node) = state().take_due();
+        // The lock is free: what is woken by this may be somebody else's code, and listen or cease to.
+        for (sender, signal) in due {
+            // If it is closed, nobody listens any more.
+            let _ = sender.try_send(signal);
         }
-        let node = if handler::take_cancellation() { state.node.take() } else { None };
-        // The lock is free when the node is cancelled.
-        drop(state);
         if let Some(node) = node {
             node.cancel(Cause::Signal, &poke);
         }

@@ -77,7 +77,7 @@ fn all_that_is_collected_is_in_order() {
         let odd = |number: &u32| number % 2 == 1;
         let filtered: Vec<u32> = grain.iter(input.to_vec()).filter(odd).collect();
         assert_eq!(filtered, input.iter().copied().filter(odd).collect::<Vec<_>>());
-        let halves = |number: &u32| (number % 2 == 0).then(|| (number / 2).to_string());
+        let halves = |number: &u32| number.is_multiple_of(2).then(|| (number / 2).to_string());
         let halved: VecDeque<String> = grain.iter(input).filter_map(halves).collect();
         assert_eq!(halved, input.iter().filter_map(halves).collect::<VecDeque<_>>());
 

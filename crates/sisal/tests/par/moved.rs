@@ -14,7 +14,7 @@ fn check(run: impl Fn(Vec<Counted>, &(dyn Fn(usize) + Sync)) + Sync) {
         let ledger = Ledger::of(COUNT);
         let items = (0..COUNT).map(|number| ledger.make(number)).collect();
         let body = |number: usize| {
-            if number % 64 == 0 {
+            if number.is_multiple_of(64) {
                 sisal::yield_now();
             }
             if number == panics_at {
@@ -48,7 +48,7 @@ fn items_collected_are_dropped_once() {
     check(|items, body| {
         let wanted = |item: &Counted| {
             body(item.number);
-            item.number % 3 == 0
+            item.number.is_multiple_of(3)
         };
         assert_eq!(par::iter(items).filter(wanted).collect::<Vec<_>>().len(), COUNT.div_ceil(3));
     });

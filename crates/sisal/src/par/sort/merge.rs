@@ -12,27 +12,34 @@ use super::super::join::join_at;
 use super::Compare;
 use crate::fiber::in_fiber;
 use crate::prim::reason::Place;
+use crate::spawn::Handle;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::mem;
 use std::ptr;
 use std::slice;
 
-/// Up to how many items are left to `std`.
-const LEAF: usize = 1 << 16;
+/// How many items are left to `std`, at least and at most: `std` is faster than merging, but others are to have their part.
+const SHORTEST: usize = 1 << 14;
+const LONGEST: usize = 1 << 18;
+
+/// How many parts there are for each worker, if they are not too short.
+const PARTS: usize = 8;
 
 /// Up to how many items are merged in one go.
 const MERGED: usize = 1 << 14;
 
 /// Sorts on all workers; on a thread outside of them, there.
 pub(super) fn sort<T: Send>(place: Place, items: &mut [T], compare: &impl Compare<T>) {
-    if !in_fiber() || items.len() <= LEAF {
+    let workers = Handle::current().map_or(1, |runtime| runtime.base_workers());
+    let leaf = (items.len() / (workers * PARTS)).clamp(SHORTEST, LONGEST);
+    if !in_fiber() || items.len() <= leaf {
         items.sort_by(compare);
         return;
     }
     let mut buffer = Vec::with_capacity(items.len());
     let part = Part { home: items.as_mut_ptr(), buffer: buffer.as_mut_ptr(), len: items.len(), of: PhantomData };
-    Sort { place, compare }.to_home(part);
+    Sort { place, leaf, compare }.to_home(part);
 }
 
 /// A part of the slice, and the part of the buffer that belongs to it. The items are at home, unless an [`Away`] has it.
@@ -80,6 +87,8 @@ impl<T> Drop for Away<'_, T> {
 /// One run of [`sort`].
 struct Sort<'a, C> {
     place: Place,
+    /// Up to how many items are left to `std`.
+    leaf: usize,
     compare: &'a C,
 }
 
@@ -89,7 +98,7 @@ impl<C> Sort<'_, C> {
     where
         C: Compare<T>,
     {
-        if part.len <= LEAF {
+        if part.len <= self.leaf {
             part.at_home().sort_by(self.compare);
             return;
         }
@@ -108,7 +117,7 @@ impl<C> Sort<'_, C> {
         C: Compare<T>,
     {
         let (home, buffer, len) = (part.home, part.buffer, part.len);
-        if len <= LEAF {
+        if len <= self.leaf {
             part.at_home().sort_by(self.compare);
             // SAFETY: both are ours, and apart.
             unsafe { ptr::copy_nonoverlapping(home, buffer, len) };

@@ -1,10 +1,11 @@
 //! Waiting for what nothing tells of: trying again after a while.
 //!
 //! Unix sockets have two such waits: for room in the queue of a listener, and for room at a socket to which a message goes without a
-//! connection. The kernel reports either to nobody but those who block in the call.
+//! connection. The kernel reports either to nobody but those who block in the call. And what otherwise needs a descriptor of its own to be heard
+//! of, as the end of a child, is waited for like this when there is none.
 
+use super::error;
 use crate::fiber::waiter::{Wait, Woken};
-use crate::io::error;
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
@@ -17,7 +18,7 @@ const FIRST: Duration = Duration::from_micros(250);
 const LONGEST: Duration = Duration::from_millis(32);
 
 /// Pauses between tries, each twice as long as the one before.
-pub(super) struct Pauses {
+pub(crate) struct Pauses {
     next: Duration,
     reason: Reason,
     place: Place,
@@ -26,11 +27,11 @@ pub(super) struct Pauses {
 
 impl Pauses {
     /// Until `deadline`, if there is one.
-    pub(super) fn new(reason: Reason, deadline: Option<Moment>, place: Place) -> Pauses {
+    pub(crate) fn new(reason: Reason, deadline: Option<Moment>, place: Place) -> Pauses {
         Pauses { next: FIRST, reason, place, deadline }
     }
 
-    pub(super) fn pause(&mut self) -> io::Result<()> {
+    pub(crate) fn pause(&mut self) -> io::Result<()> {
         let now = Moment::now();
         let until = match self.deadline {
             Some(deadline) if deadline <= now => return Err(error::timed_out()),
