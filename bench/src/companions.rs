@@ -15,6 +15,8 @@ use crate::progress;
 const GO_SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
 /// The Go program's file name.
 const GO_PROGRAM: &str = "sisal-bench-go";
+/// The program of `sisal-cli`.
+const TOOL: (&str, &str) = ("sisal-cli", "sisal");
 /// The twin's file name.
 const TWIN: &str = "sisal-bench-mimalloc";
 
@@ -45,7 +47,8 @@ impl Companions {
 
     /// This program with mimalloc, or why there is none.
     pub fn twin(&self) -> Result<&Path, &str> {
-        as_path(self.twin.get_or_init(|| build_twin(&self.this.with_file_name(TWIN))))
+        let twin = || build_beside(&self.this.with_file_name(TWIN), env!("CARGO_PKG_NAME"), TWIN);
+        as_path(self.twin.get_or_init(twin))
     }
 }
 
@@ -65,13 +68,20 @@ fn build_go(target: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Builds the twin at `target`, with the cargo that started this program; without one, takes what is
-/// there.
-fn build_twin(target: &Path) -> Result<PathBuf, String> {
+/// The program `sisal`, or why there is none. A child asks for it: only those of few cases need it.
+pub fn tool() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let (package, name) = TOOL;
+    build_beside(&this.with_file_name(name), package, name)
+}
+
+/// Builds a program of this workspace at `target`, with the cargo that started this one; without one, takes
+/// what is there.
+fn build_beside(target: &Path, package: &str, name: &str) -> Result<PathBuf, String> {
     let Some(cargo) = std::env::var_os("CARGO") else {
         return match target.exists() {
             true => Ok(target.to_owned()),
-            false => Err(format!("{TWIN} is not beside this program, which cargo did not start")),
+            false => Err(format!("{name} is not beside this program, which cargo did not start")),
         };
     };
     let profile_directory = target.parent().ok_or("this program has no directory")?;
@@ -81,10 +91,10 @@ fn build_twin(target: &Path) -> Result<PathBuf, String> {
         Some(name) => name,
         None => return Err("the build profile has no name".to_owned()),
     };
-    progress("building the twin with mimalloc");
+    progress(&format!("building {name}"));
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--quiet", "--package", env!("CARGO_PKG_NAME"), "--bin", TWIN])
+        .args(["build", "--quiet", "--package", package, "--bin", name])
         .args(["--profile", profile, "--target-dir"])
         .arg(target_directory)
         .current_dir(env!("CARGO_MANIFEST_DIR"));

@@ -1,9 +1,10 @@
 //! The cases: what is run, in which unit, at which size, and what the ratio is taken of.
 //!
 //! The tables stand by what is measured: `tasks` by themselves, tasks `waiting` for one another, and for what is
-//! `outside`.
+//! `outside`; and whole `programs`.
 
 mod outside;
+mod programs;
 mod tasks;
 mod waiting;
 
@@ -20,7 +21,7 @@ pub const SUBJECT: &str = "sisal";
 /// Contestants that are no runtime: shown in every case they can run, never part of a ratio.
 const ALWAYS_REFERENCE: &[&str] = &["threads", "threads+crossbeam"];
 /// The tables, in the order `--case all` runs them.
-static TABLES: [&[Case]; 3] = [tasks::CASES, waiting::CASES, outside::CASES];
+static TABLES: [&[Case]; 4] = [tasks::CASES, waiting::CASES, outside::CASES, programs::CASES];
 
 /// One case: a kind of work at a full and a quick size, and how its figures read.
 #[derive(Clone, Copy, Debug)]

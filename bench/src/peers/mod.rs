@@ -5,6 +5,7 @@
 //! A runtime once started is never dropped: the process measures one thing and ends.
 
 mod epoll;
+mod gz;
 mod hyper;
 mod may;
 mod rayon;
@@ -34,6 +35,9 @@ const NO_HYPER: &str = "hyper is not run on it here";
 
 /// Why others have no part in CPU-bound work beside a server.
 const NO_JOBS: &str = "it has no CPU-bound work of its own beside its tasks";
+
+/// Why others have no part in compressing.
+const NO_GZ: &str = "there is no program on it that compresses";
 
 /// A contestant.
 #[derive(Debug)]
@@ -70,6 +74,8 @@ pub static PEERS: &[Peer] = &[
     Peer::runtime("may", may::run),
     Peer::runtime("rayon", rayon::run),
     Peer { name: "epoll", concerns: |work| matches!(work, Work::Echo(_)), run: epoll::run },
+    Peer { name: "pigz", concerns: |work| matches!(work, Work::Gz(_)), run: gz::pigz },
+    Peer { name: "gzip", concerns: |work| matches!(work, Work::Gz(_)), run: gz::gzip },
     Peer::runtime("threads", threads::run),
     Peer { name: "threads+kanal", concerns: |work| matches!(work, Work::PingPongCross(_)), run: threads_kanal::run },
     Peer::channels("threads+crossbeam", threads_crossbeam::run),

@@ -2,7 +2,7 @@
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::{ONLY_SISAL, absent};
+use super::{NO_GZ, ONLY_SISAL, absent};
 use crate::measure::Stopwatch;
 use crate::sample::{Outcome, Sample};
 use crate::work::{Batches, CHILDREN, Gate, Work};
@@ -30,6 +30,7 @@ pub(super) fn run(work: Work) -> Outcome {
             absent("a task that waits for a socket holds a worker")
         }
         Work::FileReads(_) => absent("a task that reads a file holds a worker"),
+        Work::Gz(_) => absent(NO_GZ),
         Work::SelectOne(_) => absent(ONLY_SISAL),
         Work::Mutex(_) => absent("a task that waits for a lock holds a worker"),
     }

@@ -8,6 +8,7 @@ mod channels;
 mod clock;
 mod files;
 mod gate;
+mod gz;
 mod idle;
 mod locks;
 mod parked;
@@ -21,6 +22,7 @@ pub use channels::{ARMS, Fan, Flow, RoundTrips};
 pub use clock::{Repeated, clocked, clocked_async};
 pub use files::{FileReads, Files};
 pub use gate::Gate;
+pub use gz::Gz;
 pub use idle::Idle;
 pub use locks::Locks;
 pub use parked::Parked;
@@ -80,6 +82,8 @@ pub enum Work {
     HttpHyper(Http),
     /// Tasks that each read a file of their own.
     FileReads(FileReads),
+    /// A text compressed or expanded.
+    Gz(Gz),
 }
 
 impl Work {
@@ -118,6 +122,7 @@ impl Work {
             Self::FileReads(w) => {
                 ("file-reads", vec![("files", w.files), ("bytes", w.bytes), ("repeats", w.repeats)], w.workers)
             }
+            Self::Gz(w) => (if w.expands { "gz-expand" } else { "gz-compress" }, vec![("bytes", w.bytes)], w.workers),
         };
         let pairs = sizes.into_iter().chain([("workers", workers)]);
         std::iter::once(kind.to_owned()).chain(pairs.map(|(key, value)| format!("{key}={value}"))).collect()

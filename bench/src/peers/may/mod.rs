@@ -7,7 +7,7 @@ mod waiting;
 
 use may::coroutine::{self, JoinHandle};
 
-use super::{NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
+use super::{NO_GZ, NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
 use crate::sample::{Outcome, Sample};
 use crate::work::{Work, clocked};
 
@@ -50,6 +50,7 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::EchoUnderCpu(_) => absent(NO_JOBS),
         Work::Http(load) => outside::http(load),
         Work::HttpHyper(_) => absent(NO_HYPER),
+        Work::Gz(_) => absent(NO_GZ),
         Work::FileReads(_) => absent("to read a file holds a worker"),
     }
 }

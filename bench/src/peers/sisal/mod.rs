@@ -40,6 +40,7 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Skynet(load) => Ok(in_main_fiber(load.workers, || load.measure(structure::skynet))),
         Work::Nursery(load) => Ok(in_main_fiber(load.workers, || structure::nursery(load))),
         Work::Echo(load) | Work::EchoUnderCpu(load) => outside::echo(load),
+        Work::Gz(load) => super::gz::sisal(load),
         Work::Http(load) => outside::http(load),
         Work::HttpHyper(load) => outside::http_hyper(load),
         Work::FileReads(load) => {

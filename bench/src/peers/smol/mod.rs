@@ -11,7 +11,7 @@ use std::thread;
 use smol::Executor;
 use smol::future::pending;
 
-use super::{NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
+use super::{NO_GZ, NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
 use crate::sample::{Absent, Outcome, Sample};
 use crate::work::{Work, clocked_async};
 
@@ -45,6 +45,7 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Echo(load) => outside::echo(load),
         Work::EchoUnderCpu(_) => absent(NO_JOBS),
         Work::Http(_) | Work::HttpHyper(_) => absent(NO_HYPER),
+        Work::Gz(_) => absent(NO_GZ),
         Work::FileReads(load) => {
             let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
             Ok(drive(load.workers, clocked_async(load, move |repeats| outside::read(Arc::clone(&files), repeats))))

@@ -1,5 +1,6 @@
 //! OS threads: what there is without any runtime. A reference, not a peer.
 
+mod gz;
 mod outside;
 mod tasks;
 mod waiting;
@@ -41,6 +42,8 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Skynet(_) => absent("a thread to a waiting node is more than most systems allow"),
         Work::Nursery(load) => Ok(tasks::nursery(load.at_most(SPAWNED))),
         Work::Echo(_) | Work::EchoUnderCpu(_) | Work::Http(_) | Work::HttpHyper(_) => absent(NOT_ON_WORKERS),
+        Work::Gz(load) if load.expands => load.in_process(gz::expand),
+        Work::Gz(load) => load.in_process(|input, output| gz::compress(load, input, output)),
         Work::FileReads(load) => {
             let files = load.prepare().map_err(Absent::from_error)?;
             Ok(clocked(load, |repeats| outside::read(load, &files, repeats)))

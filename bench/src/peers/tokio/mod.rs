@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(super) use outside::echo;
 
-use super::{ONLY_SISAL, absent};
+use super::{NO_GZ, ONLY_SISAL, absent};
 use crate::sample::{Absent, Outcome, Sample};
 use crate::work::{Work, clocked_async};
 
@@ -43,6 +43,7 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Echo(load) => echo(load.workers),
         Work::EchoUnderCpu(_) => absent("it leaves such work to others: see tokio+rayon"),
         Work::Http(load) | Work::HttpHyper(load) => outside::http(load.workers),
+        Work::Gz(_) => absent(NO_GZ),
         Work::FileReads(load) => {
             let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
             Ok(drive(load.workers, clocked_async(load, move |repeats| outside::read(Arc::clone(&files), repeats))))

@@ -157,6 +157,7 @@ pub(super) fn read(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, Fa
     loop {
         match input.read(buffer) {
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if sisal::is_cancelled(&error) => return Err(Failure::Ended),
             result => return result.map_err(Failure::Input),
         }
     }

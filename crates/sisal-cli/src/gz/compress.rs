@@ -16,6 +16,7 @@ use super::checksum::Checksum;
 use super::engine::{Engine, Packed};
 use super::failure::{Failure, unless_ended};
 use super::header::{Format, Origin};
+use super::input::Input;
 use super::progress::Meter;
 use sisal::chan::{OrderedReceiver, OrderedRecvError, OrderedSender, ordered};
 use sisal::fs::File;
@@ -48,7 +49,7 @@ pub(super) struct Totals {
 
 /// Compresses all of `input` into `output`.
 pub(super) fn compress(
-    input: &File,
+    input: Input<'_>,
     output: &File,
     plan: &Plan,
     origin: &Origin,
@@ -67,7 +68,7 @@ pub(super) fn compress(
 
 /// The reader.
 fn read(
-    input: &File,
+    input: Input<'_>,
     cutting: Cutting,
     engine: &Arc<Engine>,
     sender: &OrderedSender<Packed>,

@@ -15,6 +15,7 @@ use super::checksum::Checksum;
 use super::compress::Totals;
 use super::failure::{Failure, unless_ended};
 use super::header::Format;
+use super::input::Input;
 use super::intake::{Chunks, Intake};
 use super::members::{self, Outlet, Rest, Trailer};
 use super::progress::Meter;
@@ -73,7 +74,7 @@ pub(super) enum Content {
 
 /// Expands the rest of `input`, of which `intake` has read some, into `output`; or nowhere, if its sums are all that is wanted.
 pub(super) fn expand(
-    input: &File,
+    input: Input<'_>,
     intake: Intake<impl Chunks>,
     content: Content,
     output: Option<&File>,
@@ -89,7 +90,8 @@ pub(super) fn expand(
     let intake = intake.go_on_with(FromReader { chunks, has_ended: false });
     let expanded = sisal::nursery(|nursery| {
         let reader = move || unless_ended(read(input, &to_expander, meter)).map(drop);
-        nursery.builder().name("gz-reader").spawn(reader);
+        // Here, where the writer is: both have little to do, and the expander is to have the other worker for itself.
+        nursery.builder().name("gz-reader").spawn_local(reader);
         let outlet = Pieces { piece: Piece::default(), to_writer, spares };
         let expander = move || unless_ended(outlet.expand(intake, content)).map(drop);
         nursery.builder().name("gz-expander").spread().spawn(expander);
@@ -103,7 +105,7 @@ fn trailer_size(format: Format) -> u64 {
 }
 
 /// A chunk of the input; none at its end.
-pub(super) fn read_chunk(mut input: &File) -> Result<Option<Vec<u8>>, Failure> {
+pub(super) fn read_chunk(mut input: Input<'_>) -> Result<Option<Vec<u8>>, Failure> {
     let mut chunk = vec![0; CHUNK];
     let count = blocks::read(&mut input, &mut chunk)?;
     chunk.truncate(count);
@@ -111,7 +113,7 @@ pub(super) fn read_chunk(mut input: &File) -> Result<Option<Vec<u8>>, Failure> {
 }
 
 /// The reader.
-fn read(input: &File, to_expander: &Sender<Chunk>, meter: &Meter) -> Result<(), Failure> {
+fn read(input: Input<'_>, to_expander: &Sender<Chunk>, meter: &Meter) -> Result<(), Failure> {
     loop {
         sisal::check_cancelled()?;
         let chunk = read_chunk(input)?;

@@ -5,7 +5,7 @@
 //! | [`arguments`] | the command line; [`settings`]: what it means |
 //! | [`files`] | from the command line to single files: directories, standard input |
 //! | [`treat`] | one file: may it be treated, where does the result go, what is done afterwards |
-//! | [`source`] | the file that is read: opening it, and whether it may be treated
+//! | [`source`] | the file that is read: opening it, and whether it may be treated; [`input`]: reading it |
 //! | [`target`] | the file that is written, and is removed if it does not become whole; [`names`]: what it is called |
 //! | [`compress`] | the pipeline that compresses; [`blocks`]: how input is cut; [`engine`]: one block |
 //! | [`expand`] | the pipeline that expands; [`intake`]: its input; [`members`]: what follows what in there |
@@ -27,6 +27,7 @@ mod expand;
 mod failure;
 mod files;
 mod header;
+mod input;
 mod intake;
 mod list;
 mod members;

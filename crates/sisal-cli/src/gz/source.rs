@@ -1,6 +1,7 @@
 //! The file that is read: opening it, and whether it may be treated at all.
 
 use super::failure::plain;
+use super::input::Input;
 use super::names;
 use super::report::Report;
 use super::settings::{Action, Settings};
@@ -19,7 +20,7 @@ const STICKY: u32 = 0o1000;
 /// Input.
 #[derive(Debug)]
 pub(super) struct Source {
-    pub(super) file: File,
+    file: File,
     pub(super) metadata: Metadata,
     /// Where it was found; standard input has no path.
     pub(super) path: Option<PathBuf>,
@@ -65,6 +66,11 @@ impl Source {
             return Found::Nothing;
         }
         Found::File(Source { file, metadata, path: Some(path) })
+    }
+
+    /// What it is read from.
+    pub(super) fn input(&self) -> Input<'_> {
+        Input::new(&self.file, self.metadata.is_file())
     }
 
     /// Its size, if that is known before it has been read.

@@ -71,7 +71,7 @@ impl Treatment<'_> {
         };
         let meter = Meter::new(self.source.size());
         let totals = shown(settings.shows_progress, &self.source, &meter, || {
-            compress(&self.source.file, output.file(), &plan, &self.origin(), &meter)
+            compress(self.source.input(), output.file(), &plan, &self.origin(), &meter)
         });
         let totals = totals.map_err(|failure| self.tell(failure, Some(&output)))?;
         let saved = i128::from(totals.read) - (i128::from(totals.written) - i128::from(totals.wrapping));
@@ -148,8 +148,8 @@ impl Treatment<'_> {
 
     /// Reads what the input begins with.
     fn begin(&self, plain: bool) -> Result<(Intake<impl Chunks>, Content, Origin), Told> {
-        let file = &self.source.file;
-        let mut intake = Intake::new(Vec::new(), move || read_chunk(file));
+        let input = self.source.input();
+        let mut intake = Intake::new(Vec::new(), move || read_chunk(input));
         let beginning = members::begin(&mut intake, self.run.settings.format, plain);
         let (content, origin) = match beginning.map_err(|failure| self.tell(failure, None))? {
             Beginning::Member { format, origin, header } => (Content::Members { format, header }, origin),
@@ -169,7 +169,7 @@ impl Treatment<'_> {
         // A bar between lines of text would be in the way.
         let is_wanted = self.run.settings.shows_progress && !(self.to_stdout && stdout().is_terminal());
         let expanded = shown(is_wanted, &self.source, &meter, || {
-            expand(&self.source.file, intake, content, output.map(Output::file), &meter)
+            expand(self.source.input(), intake, content, output.map(Output::file), &meter)
         });
         let expanded = expanded.map_err(|failure| self.tell(failure, output))?;
         let rest = match expanded.rest {

@@ -101,6 +101,18 @@ fn standard_output_that_takes_no_more_is_told() {
 }
 
 #[test]
+fn a_failure_is_told_though_more_input_may_come() {
+    let directory = Directory::new();
+    let mut packed = directory.gz(&[]).input(&text(1_000_000, 5)).output();
+    let end = packed.len();
+    packed[end - 8] ^= 1;
+    // So that it is seen that the member ends.
+    packed.extend(b"xy");
+    let ran = directory.gz(&["-d"]).input(&packed).input_stays_open().run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdin: invalid compressed data--crc error\n"));
+}
+
+#[test]
 fn who_reads_no_further_ends_it_silently() {
     const SIGPIPE: i32 = 13;
     let directory = Directory::new();

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -61,7 +61,7 @@ impl Directory {
         let mut command = Command::new(name);
         // Whatever this process listens to, the program has no terminal.
         command.args(arguments).current_dir(&self.0).env("LC_ALL", "C").env("TZ", "UTC").env_remove("GZIP");
-        Program { command, input: Vec::new() }
+        Program { command, input: Vec::new(), input_ends: true }
     }
 }
 
@@ -75,6 +75,7 @@ impl Drop for Directory {
 pub(crate) struct Program {
     command: Command,
     input: Vec<u8>,
+    input_ends: bool,
 }
 
 /// How it went.
@@ -90,6 +91,12 @@ impl Program {
     /// What it finds on standard input.
     pub(crate) fn input(mut self, bytes: &[u8]) -> Program {
         self.input = bytes.to_vec();
+        self
+    }
+
+    /// There may always come more on standard input, but nothing does.
+    pub(crate) fn input_stays_open(mut self) -> Program {
+        self.input_ends = false;
         self
     }
 
@@ -128,16 +135,21 @@ impl Program {
         let mut child = self.command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = self.input;
-        // A program that does not read it all has its reasons.
-        let feeder = thread::spawn(move || drop(stdin.write_all(&input)));
-        Running { child, feeder }
+        let feeder = thread::spawn(move || {
+            // A program that does not read it all has its reasons.
+            let _ = stdin.write_all(&input);
+            stdin
+        });
+        Running { child, feeder, input_ends: self.input_ends }
     }
 }
 
 /// A program that is running.
 pub(crate) struct Running {
     child: Child,
-    feeder: thread::JoinHandle<()>,
+    /// Returns what it has written to.
+    feeder: thread::JoinHandle<ChildStdin>,
+    input_ends: bool,
 }
 
 impl Running {
@@ -159,10 +171,16 @@ impl Running {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
         });
+        let mut held = Some(self.feeder);
+        if self.input_ends {
+            drop(held.take().map(|feeder| thread::spawn(move || feeder.join())));
+        }
         let output = self.child.wait_with_output().unwrap();
         drop(ended);
         watchdog.join().unwrap();
-        self.feeder.join().unwrap();
+        if let Some(feeder) = held {
+            drop(feeder.join().unwrap());
+        }
         Ran {
             code: output.status.code(),
             signal: output.status.signal(),
