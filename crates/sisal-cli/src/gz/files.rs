@@ -62,7 +62,7 @@ impl Run<'_> {
             Found::Nothing => {}
             Found::Directory if self.settings.recursive => self.directory(path, table),
             Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
-            Found::File(source) => self.file(source, table),
+            Found::File(source) => self.file(*source, table),
         }
     }
 

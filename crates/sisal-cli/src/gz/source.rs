@@ -28,7 +28,7 @@ pub(super) struct Source {
 
 /// What was found under a name.
 pub(super) enum Found {
-    File(Source),
+    File(Box<Source>),
     Directory,
     /// Nothing to treat, and that has been said.
     Nothing,
@@ -65,7 +65,7 @@ impl Source {
             report.warning(format_args!("{} {reason}", path.display()));
             return Found::Nothing;
         }
-        Found::File(Source { file, metadata, path: Some(path) })
+        Found::File(Box::new(Source { file, metadata, path: Some(path) }))
     }
 
     /// What it is read from.
@@ -75,7 +75,7 @@ impl Source {
 
     /// Its size, if that is known before it has been read.
     pub(super) fn size(&self) -> Option<u64> {
-        self.metadata.is_file().then(|| self.metadata.len())
+        self.metadata.is_file().then_some(self.metadata.len())
     }
 }
 

@@ -22,7 +22,7 @@ fn a_signal_while_compressing_leaves_the_input_and_no_output() {
     for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
         let directory = Directory::new();
         // More than can be compressed before it is interrupted, and nothing on the disk.
-        fs::File::create(directory.path("file")).unwrap().set_len(100 << 30).unwrap();
+        fs::File::create(directory.path("file")).unwrap().set_len(16 << 30).unwrap();
         let running = directory.gz(&["-9", "file"]).start();
         let ran = interrupt(running, &directory, "file.gz", signal);
         assert_eq!((ran.signal, ran.stderr.as_str()), (Some(number), ""));
@@ -34,7 +34,7 @@ fn a_signal_while_compressing_leaves_the_input_and_no_output() {
 fn a_signal_while_expanding_leaves_the_input_and_no_output() {
     let directory = Directory::new();
     let member = directory.gz(&["-n"]).input(&vec![0; 4 << 20]).output();
-    directory.write("file.gz", &member.repeat(4096));
+    directory.write("file.gz", &member.repeat(1024));
     let running = directory.gz(&["-d", "file.gz"]).start();
     let ran = interrupt(running, &directory, "file", Signal::INT);
     assert_eq!((ran.signal, ran.stderr.as_str()), (Some(2), ""));
@@ -44,7 +44,7 @@ fn a_signal_while_expanding_leaves_the_input_and_no_output() {
 #[test]
 fn files_after_the_one_that_was_interrupted_are_left_alone() {
     let directory = Directory::new();
-    fs::File::create(directory.path("1")).unwrap().set_len(100 << 30).unwrap();
+    fs::File::create(directory.path("1")).unwrap().set_len(16 << 30).unwrap();
     directory.write("2", b"more");
     let ran = interrupt(directory.gz(&["1", "2"]).start(), &directory, "1.gz", Signal::TERM);
     assert_eq!(ran.signal, Some(15));
