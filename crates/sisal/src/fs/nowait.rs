@@ -43,12 +43,16 @@ impl Nowait {
         if !self.is_possible() {
             return None;
         }
+        // Empty ones at the front are passed over: what is read into them says nothing.
+        let start = buffers.iter().position(|buffer| !buffer.is_empty()).unwrap_or(0);
+        let buffers = &mut buffers[start..];
+        let whole = fitting(buffers);
         let read = match buffers {
-            [buffer] => {
-                let most = buffer.len().min(MOST);
-                rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut buffer[..most])], at, ReadWriteFlags::NOWAIT)
+            [first, ..] if whole == 0 => {
+                let first = IoSliceMut::new(&mut first[..MOST]);
+                rustix::io::preadv2(file, &mut [first], at, ReadWriteFlags::NOWAIT)
             }
-            several => rustix::io::preadv2(file, several, at, ReadWriteFlags::NOWAIT),
+            _ => rustix::io::preadv2(file, &mut buffers[..whole], at, ReadWriteFlags::NOWAIT),
         };
         match read {
             Ok(count) => Some(count),
@@ -60,6 +64,13 @@ impl Nowait {
             }
         }
     }
+}
+
+/// How many of the first buffers have room for what is copied in one go, and no more.
+fn fitting(buffers: &[IoSliceMut<'_>]) -> usize {
+    let mut left = MOST;
+    let fits = |buffer: &&IoSliceMut<'_>| left.checked_sub(buffer.len()).map(|rest| left = rest).is_some();
+    buffers.iter().take_while(fits).count()
 }
 
 /// Linux 5.9 and 5.10 may say that a file has ended where it has not (preadv2(2), BUGS).
@@ -76,4 +87,33 @@ fn kernel_is_right() -> bool {
 pub(super) fn size(file: &fs::File) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     rustix::fs::statx(file, c"", flags, StatxFlags::SIZE).ok().map(|stat| stat.stx_size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much is read at once of a file that is in memory, into buffers of these sizes.
+    fn read_into(sizes: &[usize]) -> Option<usize> {
+        let file = fs::File::from(rustix::fs::memfd_create(c"nowait", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+        file.set_len(4 * MOST as u64).unwrap();
+        // Of a file in memory only what was written is at hand.
+        rustix::io::pwrite(&file, &vec![1; 4 * MOST], 0).unwrap();
+        let mut buffers: Vec<Vec<u8>> = sizes.iter().map(|&size| vec![0; size]).collect();
+        let mut slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        Nowait::new().read(&file, &mut slices, 0)
+    }
+
+    #[test]
+    fn no_more_is_copied_in_one_go_than_the_worker_has_time_for() {
+        // Where the kernel does not read files in memory like this there is nothing to see.
+        let Some(100) = read_into(&[100]) else { return };
+        assert_eq!(read_into(&[MOST]), Some(MOST));
+        assert_eq!(read_into(&[2 * MOST]), Some(MOST));
+        assert_eq!(read_into(&[MOST; 4]), Some(MOST));
+        assert_eq!(read_into(&[0, 2 * MOST]), Some(MOST), "which is not the end of the file");
+        assert_eq!(read_into(&[100, 0, 200, 2 * MOST]), Some(300));
+        assert_eq!(read_into(&[0, 0]), Some(0));
+        assert_eq!(read_into(&[]), Some(0));
+    }
 }
