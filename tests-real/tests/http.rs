@@ -157,6 +157,9 @@ fn a_request_that_has_begun_is_answered_after_the_signal_to_end() {
 
         server.signal(Signal::TERM);
         assert_eq!(idle.read(&mut [0]).unwrap(), 0, "what is idle is closed");
+        while TcpStream::connect(server.address()).is_ok() {
+            std::thread::yield_now();
+        }
         busy.write_all(b"late").unwrap();
         let mut answer = String::new();
         busy.read_to_string(&mut answer).unwrap();

@@ -43,7 +43,11 @@ where
                     // An error here is a client that has gone: there is nobody to tell.
                     let _ = Connection::new(&stream, &|| n.is_cancelled()).serve(handler);
                 })),
-                Err(error) if is_cancelled(&error) => return Ok(()),
+                Err(error) if is_cancelled(&error) => {
+                    // Others are refused from now on, while those who are here are served.
+                    listener.close();
+                    return Ok(());
+                }
                 Err(error) => {
                     sisal::eprintln!("http: can't accept: {error}");
                     let _ = sisal::sleep(PAUSE);

@@ -1,6 +1,7 @@
 //! One call that blocks, as the threads of the pool see it. It lies in the frame of whoever waits for it.
 #![allow(unsafe_code, reason = "a job is reached by pointer while its owner waits")]
 
+use crate::fiber::current;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::park;
@@ -57,17 +58,54 @@ impl Taken {
         Taken(job)
     }
 
-    /// Does it, and lets its owner go on.
+    /// Does it, in no fiber, and lets its owner go on.
     pub(super) fn perform(self) {
+        // A fiber that does the job of another, for want of threads, is not what that other runs in.
+        let fiber = current::with(|current| current.fiber.take());
         // SAFETY: the owner stays until we unpark it, and only we call.
-        let claimed = unsafe {
-            let job = self.0.as_ref();
-            job.call();
-            job.wait.as_ref().claim(Woken::Object(0))
-        };
+        let job = unsafe { self.0.as_ref() };
+        // SAFETY: as above.
+        unsafe { job.call() };
+        current::with(|current| current.fiber.set(fiber));
+        // SAFETY: as above; the last that is done with it.
+        let claimed = unsafe { job.wait.as_ref().claim(Woken::Object(0)) };
         match claimed {
             Some(token) => park::unpark(token),
             None => unreachable!("INVARIANT: nothing but its job ends this wait"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fiber::in_fiber;
+    use crate::park::Waiting;
+    use crate::prim::reason::Reason;
+    use std::panic::Location;
+    use std::sync::mpsc;
+    use std::thread;
+
+    #[test]
+    fn a_fiber_that_does_the_job_of_another_is_hidden_from_it() {
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            let owner = scope.spawn(|| {
+                let mut seen = None;
+                let mut call = || seen = Some(in_fiber());
+                let wait = Wait::new(park::me());
+                let job = Job::new(&mut call, &wait);
+                // SAFETY: this frame stays until it is done.
+                sender.send(unsafe { Taken::new(NonNull::from(&job)) }).unwrap();
+                let (reason, place) = (Reason::Blocking, Location::caller());
+                park::park(&wait, &Waiting { reason, object: 0, place, deadline: None, cancellable: false });
+                seen
+            });
+            crate::run(|| {
+                receiver.recv().unwrap().perform();
+                assert!(in_fiber());
+            });
+            assert_eq!(owner.join().unwrap(), Some(false));
+        });
     }
 }

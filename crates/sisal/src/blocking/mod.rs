@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// The threads are kept for the next call, for ten seconds. There are at most
 /// [`max_blocking_threads`](crate::RuntimeBuilder::max_blocking_threads) of them; when all are busy, callers wait in line. Calls that wait
 /// for each other may therefore wait for ever, if there are more of them than threads. If the system refuses threads, fewer have to
-/// do, and if there is none at all `f` blocks the worker.
+/// do, and if there is none at all `f` is called in the fiber, and blocks the worker.
 ///
 /// ```
 /// sisal::run(|| {

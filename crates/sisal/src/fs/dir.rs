@@ -37,6 +37,12 @@ pub fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
 }
 
 /// The entries of a directory: see [`read_dir`]. They are fetched in batches.
+///
+/// ```
+/// let mut entries: sisal::fs::ReadDir = sisal::fs::read_dir("/proc/self")?;
+/// assert!(entries.next().is_some());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ReadDir {
     /// None at the end.
@@ -68,6 +74,18 @@ impl Iterator for ReadDir {
 }
 
 /// One entry of a directory, as [`std::fs::DirEntry`].
+///
+/// ```
+/// for entry in sisal::fs::read_dir("/proc/self")? {
+///     let entry = entry?;
+///     if entry.file_name() == "status" {
+///         assert_eq!(entry.path(), std::path::Path::new("/proc/self/status"));
+///         assert!(entry.file_type()?.is_file() && entry.metadata()?.is_file());
+///         assert_ne!(entry.ino(), 0);
+///     }
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct DirEntry(fs::DirEntry);
 

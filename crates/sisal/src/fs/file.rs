@@ -58,6 +58,14 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::open`].
+    ///
+    /// ```
+    /// use std::io::Read;
+    /// let mut status = String::new();
+    /// sisal::fs::File::open("/proc/self/status")?.read_to_string(&mut status)?;
+    /// assert!(status.starts_with("Name:"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
         File::options().read(true).open(path)
@@ -67,6 +75,16 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::create`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// use std::io::Write;
+    /// let path = std::env::temp_dir().join(format!("sisal-create-{}", std::process::id()));
+    /// File::create(&path)?.write_all(b"new")?;
+    /// assert_eq!(fs::read(&path)?, b"new");
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
         File::options().write(true).create(true).truncate(true).open(path)
@@ -76,12 +94,26 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::create_new`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-create-new-{}", std::process::id()));
+    /// let file = File::create_new(&path)?;
+    /// assert_eq!(File::create_new(&path).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn create_new(path: impl AsRef<Path>) -> io::Result<File> {
         File::options().read(true).write(true).create_new(true).open(path)
     }
 
     /// How to open a file.
+    ///
+    /// ```
+    /// let file = sisal::fs::File::options().read(true).open("/proc/self/status")?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
@@ -90,6 +122,17 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::sync_all`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// use std::io::Write;
+    /// let path = std::env::temp_dir().join(format!("sisal-sync-all-{}", std::process::id()));
+    /// let mut file = File::create(&path)?;
+    /// file.write_all(b"for good")?;
+    /// file.sync_all()?;
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn sync_all(&self) -> io::Result<()> {
         on_thread(|| self.inner.sync_all())
@@ -99,6 +142,17 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::sync_data`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// use std::io::Write;
+    /// let path = std::env::temp_dir().join(format!("sisal-sync-data-{}", std::process::id()));
+    /// let mut file = File::create(&path)?;
+    /// file.write_all(b"for good")?;
+    /// file.sync_data()?;
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn sync_data(&self) -> io::Result<()> {
         on_thread(|| self.inner.sync_data())
@@ -108,6 +162,15 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::set_len`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-set-len-{}", std::process::id()));
+    /// File::create(&path)?.set_len(3)?;
+    /// assert_eq!(fs::read(&path)?, [0; 3]);
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn set_len(&self, size: u64) -> io::Result<()> {
         on_thread(|| self.inner.set_len(size))
@@ -117,6 +180,11 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::metadata`].
+    ///
+    /// ```
+    /// assert!(sisal::fs::File::open("/proc/self/status")?.metadata()?.is_file());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn metadata(&self) -> io::Result<Metadata> {
         on_thread(|| self.inner.metadata())
@@ -126,6 +194,14 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::try_clone`].
+    ///
+    /// ```
+    /// use std::io::{Read, Seek};
+    /// let mut file = sisal::fs::File::open("/proc/self/status")?;
+    /// file.try_clone()?.read_exact(&mut [0; 5])?;
+    /// assert_eq!(file.stream_position()?, 5);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn try_clone(&self) -> io::Result<File> {
         Ok(File { inner: self.inner.try_clone()?, opened: Arc::clone(&self.opened) })
     }
@@ -134,6 +210,18 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::set_permissions`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-permissions-{}", std::process::id()));
+    /// let file = File::create(&path)?;
+    /// let mut permissions = file.metadata()?.permissions();
+    /// permissions.set_readonly(true);
+    /// file.set_permissions(permissions)?;
+    /// assert!(file.metadata()?.permissions().readonly());
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         on_thread(|| self.inner.set_permissions(permissions))
@@ -143,6 +231,17 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::set_times`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-times-{}", std::process::id()));
+    /// let file = File::create(&path)?;
+    /// let time = std::time::SystemTime::UNIX_EPOCH;
+    /// file.set_times(fs::FileTimes::new().set_accessed(time).set_modified(time))?;
+    /// assert_eq!(file.metadata()?.accessed()?, time);
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn set_times(&self, times: FileTimes) -> io::Result<()> {
         on_thread(|| self.inner.set_times(times))
@@ -152,6 +251,16 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::set_modified`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-modified-{}", std::process::id()));
+    /// let file = File::create(&path)?;
+    /// file.set_modified(std::time::SystemTime::UNIX_EPOCH)?;
+    /// assert_eq!(file.metadata()?.modified()?, std::time::SystemTime::UNIX_EPOCH);
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn set_modified(&self, time: SystemTime) -> io::Result<()> {
         self.set_times(FileTimes::new().set_modified(time))
@@ -161,6 +270,18 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::lock`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-lock-{}", std::process::id()));
+    /// let (one, other) = (File::create(&path)?, File::open(&path)?);
+    /// one.lock()?;
+    /// assert!(other.try_lock().is_err());
+    /// one.unlock()?;
+    /// other.lock()?;
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn lock(&self) -> io::Result<()> {
         on_thread(|| self.inner.lock())
@@ -170,6 +291,16 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::lock_shared`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-lock-shared-{}", std::process::id()));
+    /// let (one, other) = (File::create(&path)?, File::open(&path)?);
+    /// one.lock_shared()?;
+    /// other.lock_shared()?;
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn lock_shared(&self) -> io::Result<()> {
         on_thread(|| self.inner.lock_shared())
@@ -179,6 +310,16 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::try_lock`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-try-lock-{}", std::process::id()));
+    /// let (one, other) = (File::create(&path)?, File::open(&path)?);
+    /// one.try_lock()?;
+    /// assert!(matches!(other.try_lock(), Err(fs::TryLockError::WouldBlock)));
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn try_lock(&self) -> Result<(), TryLockError> {
         on_thread(|| self.inner.try_lock())
@@ -188,6 +329,17 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::try_lock_shared`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-try-lock-shared-{}", std::process::id()));
+    /// let (one, other) = (File::create(&path)?, File::open(&path)?);
+    /// one.try_lock_shared()?;
+    /// other.try_lock_shared()?;
+    /// assert!(other.try_lock().is_err(), "one shares it");
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
         on_thread(|| self.inner.try_lock_shared())
@@ -197,6 +349,17 @@ impl File {
     ///
     /// # Errors
     /// See [`std::fs::File::unlock`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-unlock-{}", std::process::id()));
+    /// let (one, other) = (File::create(&path)?, File::open(&path)?);
+    /// one.lock()?;
+    /// one.unlock()?;
+    /// other.try_lock()?;
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn unlock(&self) -> io::Result<()> {
         on_thread(|| self.inner.unlock())
@@ -234,6 +397,16 @@ impl File {
     ///
     /// # Errors
     /// See [`std::os::unix::fs::FileExt::write_at`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-write-at-{}", std::process::id()));
+    /// let file = File::create(&path)?;
+    /// assert_eq!(file.write_at(b"!", 2)?, 1);
+    /// assert_eq!(fs::read(&path)?, b"\0\0!");
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         on_thread(|| self.inner.write_at(bytes, offset))
@@ -243,6 +416,13 @@ impl File {
     ///
     /// # Errors
     /// See [`std::os::unix::fs::FileExt::read_exact_at`].
+    ///
+    /// ```
+    /// let mut name = [0; 4];
+    /// sisal::fs::File::open("/proc/self/status")?.read_exact_at(&mut name, 0)?;
+    /// assert_eq!(&name, b"Name");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         FileExt::read_exact_at(self, buffer, offset)
     }
@@ -251,6 +431,17 @@ impl File {
     ///
     /// # Errors
     /// See [`std::os::unix::fs::FileExt::write_all_at`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, File};
+    /// let path = std::env::temp_dir().join(format!("sisal-write-all-at-{}", std::process::id()));
+    /// let file = File::create(&path)?;
+    /// file.write_all_at(b"there", 6)?;
+    /// file.write_all_at(b"hello ", 0)?;
+    /// assert_eq!(fs::read(&path)?, b"hello there");
+    /// fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         on_thread(|| self.inner.write_all_at(bytes, offset))

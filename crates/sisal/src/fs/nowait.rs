@@ -43,12 +43,16 @@ impl Nowait {
         if !self.is_possible() {
             return None;
         }
+        // Empty ones at the front are passed over: what is read into them says nothing.
+        let start = buffers.iter().position(|buffer| !buffer.is_empty()).unwrap_or(0);
+        let buffers = &mut buffers[start..];
+        let whole = fitting(buffers);
         let read = match buffers {
-            [buffer] => {
-                let most = buffer.len().min(MOST);
-                rustix::io::preadv2(file, &mut [IoSliceMut::new(&mut buffer[..most])], at, ReadWriteFlags::NOWAIT)
+            [first, ..] if whole == 0 => {
+                let first = IoSliceMut::new(&mut first[..MOST]);
+                rustix::io::preadv2(file, &mut [first], at, ReadWriteFlags::NOWAIT)
             }
-            several => rustix::io::preadv2(file, several, at, ReadWriteFlags::NOWAIT),
+            _ => rustix::io::preadv2(file, &mut buffers[..whole], at, ReadWriteFlags::NOWAIT),
         };
         match read {
             Ok(count) => Some(count),
@@ -60,6 +64,13 @@ impl Nowait {
             }
         }
     }
+}
+
+/// How many of the first buffers have room for what is copied in one go, and no more.
+fn fitting(buffers: &[IoSliceMut<'_>]) -> usize {
+    let mut left = MOST;
+    let fits = |buffer: &&IoSliceMut<'_>| left.checked_sub(buffer.len()).map(|rest| left = rest).is_some();
+    buffers.iter().take_while(fits).count()
 }
 
 /// Linux 5.9 and 5.10 may say that a file has ended where it has not (preadv2(2), BUGS).
@@ -76,4 +87,24 @@ fn kernel_is_right() -> bool {
 pub(super) fn size(file: &fs::File) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     rustix::fs::statx(file, c"", flags, StatxFlags::SIZE).ok().map(|stat| stat.stx_size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitting_of(sizes: &[usize]) -> usize {
+        let mut buffers: Vec<Vec<u8>> = sizes.iter().map(|&size| vec![0; size]).collect();
+        let slices: Vec<_> = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        fitting(&slices)
+    }
+
+    #[test]
+    fn no_more_is_copied_in_one_go_than_the_worker_has_time_for() {
+        assert_eq!(fitting_of(&[]), 0);
+        assert_eq!(fitting_of(&[MOST]), 1);
+        assert_eq!(fitting_of(&[MOST + 1]), 0, "of which a part is read");
+        assert_eq!(fitting_of(&[MOST / 2; 5]), 2);
+        assert_eq!(fitting_of(&[100, 0, 200, MOST, 1]), 3);
+    }
 }

@@ -17,8 +17,12 @@ use std::path::Path;
 /// use std::io::Write;
 ///
 /// let path = std::env::temp_dir().join(format!("sisal-log-{}", std::process::id()));
-/// let mut log = OpenOptions::new().append(true).create(true).open(&path)?;
+/// let mut log = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
 /// writeln!(log, "started")?;
+/// OpenOptions::new().write(true).truncate(true).custom_flags(libc::O_NOFOLLOW).open(&path)?;
+/// let empty = OpenOptions::new().read(true).open(&path)?;
+/// assert_eq!(empty.metadata()?.len(), 0);
+/// assert!(OpenOptions::new().write(true).create_new(true).open(&path).is_err(), "it is there");
 /// fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -145,6 +145,14 @@ pub fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result
 ///
 /// # Errors
 /// As of `std`'s.
+///
+/// ```
+/// # #![allow(deprecated)]
+/// let path = std::env::temp_dir().join(format!("sisal-soft-link-{}", std::process::id()));
+/// sisal::fs::soft_link("/proc", &path)?;
+/// sisal::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[deprecated(note = "its name is `symlink`")]
 #[track_caller]
 pub fn soft_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {

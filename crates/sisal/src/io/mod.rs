@@ -7,11 +7,12 @@
 //! - `source`: a descriptor that fibers and threads wait for; `slot`: what is known of one, where events find it.
 //! - `epoll`: how a worker hears of events; `reactor`: how tasks that run on no worker do.
 //! - `ring`: what the kernel does by itself, and then tells a worker of.
-//! - `patience`: how long one waits; `pauses`: waits for what nothing tells of; `error`: how a wait ends that had to end.
+//! - `kin`: which objects have one file; `patience`: how long one waits; `pauses`: waits for what nothing tells of; `error`: how a wait ends that had to end.
 
 mod copy;
 mod epoll;
 pub(crate) mod error;
+pub(crate) mod kin;
 pub(crate) mod patience;
 pub(crate) mod pauses;
 mod pipe;

@@ -2,8 +2,11 @@
 #![allow(unsafe_code, reason = "a number is taken over as a descriptor, which is unsafe in std too")]
 
 use super::MOST_SLICES;
+use super::kin::Kin;
 use super::source::{Direction, Request, Source};
 use crate::prim::reason::{Place, Reason};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::DupFlags;
 use rustix::pipe::PipeFlags;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -32,7 +35,8 @@ use std::process::Stdio;
 /// ```
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    Ok((PipeReader { source: Source::nonblocking(reader) }, PipeWriter { source: Source::nonblocking(writer) }))
+    let (reader, writer) = (Source::nonblocking(reader), Source::nonblocking(writer));
+    Ok((PipeReader { source: reader, kin: Kin::default() }, PipeWriter { source: writer, kin: Kin::default() }))
 }
 
 /// The end of a [`pipe`] that is read: [`std::io::PipeReader`] for fibers and threads.
@@ -46,6 +50,8 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// ```
 pub struct PipeReader {
     source: Source,
+    /// Its clones.
+    kin: Kin,
 }
 
 /// The end of a [`pipe`] that is written: [`std::io::PipeWriter`] for fibers and threads.
@@ -61,6 +67,8 @@ pub struct PipeReader {
 /// ```
 pub struct PipeWriter {
     source: Source,
+    /// Its clones.
+    kin: Kin,
 }
 
 impl PipeReader {
@@ -77,7 +85,8 @@ impl PipeReader {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn try_clone(&self) -> io::Result<PipeReader> {
-        Ok(PipeReader { source: Source::nonblocking(self.as_fd().try_clone_to_owned()?) })
+        let source = Source::nonblocking(self.as_fd().try_clone_to_owned()?);
+        Ok(PipeReader { source, kin: self.kin.share() })
     }
 
     /// Wakes all who read here; they, and all who come later, get an error of the kind
@@ -108,7 +117,8 @@ impl PipeWriter {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn try_clone(&self) -> io::Result<PipeWriter> {
-        Ok(PipeWriter { source: Source::nonblocking(self.as_fd().try_clone_to_owned()?) })
+        let source = Source::nonblocking(self.as_fd().try_clone_to_owned()?);
+        Ok(PipeWriter { source, kin: self.kin.share() })
     }
 
     /// Wakes all who write here; they, and all who come later, get an error of the kind
@@ -194,8 +204,19 @@ impl Write for PipeWriter {
     }
 }
 
+/// Puts another open file of the same pipe behind the number, so that it can be set to blocking by itself. If there can't be one (where
+/// `/proc` is not mounted), it stays the one that its clones have, which then block as well.
+fn part(fd: &mut OwnedFd, access: OFlags) {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    // Not blocking, or it would wait for the other end to be opened.
+    let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    if let Ok(own) = rustix::fs::open(path, flags, Mode::empty()) {
+        let _ = rustix::io::dup3(&own, fd, DupFlags::CLOEXEC);
+    }
+}
+
 macro_rules! descriptor_of {
-    ($end:ident) => {
+    ($end:ident, $flags:expr) => {
         impl AsFd for $end {
             fn as_fd(&self) -> BorrowedFd<'_> {
                 self.source.as_fd()
@@ -213,14 +234,17 @@ macro_rules! descriptor_of {
         impl From<OwnedFd> for $end {
             fn from(fd: OwnedFd) -> $end {
                 let _ = rustix::io::ioctl_fionbio(&fd, true);
-                $end { source: Source::nonblocking(fd) }
+                $end { source: Source::nonblocking(fd), kin: Kin::default() }
             }
         }
 
-        /// Sets the descriptor, and all its duplicates, to blocking.
+        /// Sets the descriptor to blocking, but not its clones.
         impl From<$end> for OwnedFd {
             fn from(end: $end) -> OwnedFd {
-                let fd = end.source.into_fd();
+                let mut fd = end.source.into_fd();
+                if end.kin.has_others() {
+                    part(&mut fd, $flags);
+                }
                 let _ = rustix::io::ioctl_fionbio(&fd, false);
                 fd
             }
@@ -267,5 +291,5 @@ macro_rules! descriptor_of {
     };
 }
 
-descriptor_of!(PipeReader);
-descriptor_of!(PipeWriter);
+descriptor_of!(PipeReader, OFlags::RDONLY);
+descriptor_of!(PipeWriter, OFlags::WRONLY);

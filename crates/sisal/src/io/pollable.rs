@@ -14,8 +14,9 @@ use std::time::Duration;
 
 /// Any descriptor that can be waited for: an eventfd, inotify, a terminal, a pipe of another crate.
 ///
-/// What it holds does the work; it is told when to try again. The descriptor is set to not blocking, which all its duplicates share,
-/// until [`into_inner`](Self::into_inner). Files on a disk never have to be waited for in this sense: see `sisal::fs` for those.
+/// What it holds does the work; it is told when to try again. The descriptor is set to not blocking, which all its duplicates share, until
+/// this is dropped or [given back](Self::into_inner). So of one file there should be one `Pollable`, which may be shared: of two, the one that
+/// stays would block its worker when the other has gone. Files on a disk never have to be waited for in this sense: see `sisal::fs` for those.
 ///
 /// Who waits for it parks its fiber, or blocks its thread outside of fibers.
 ///
@@ -42,7 +43,8 @@ use std::time::Duration;
 pub struct Pollable<T: AsFd> {
     /// A duplicate of the descriptor in `inner`, dropped first.
     source: Source,
-    inner: T,
+    /// Taken when this goes.
+    inner: Option<T>,
     read_timeout: Timeout,
     write_timeout: Timeout,
     /// Whether it blocked before.
@@ -66,7 +68,7 @@ impl<T: AsFd> Pollable<T> {
         let source = Source::new(fd)?;
         Ok(Pollable {
             source,
-            inner,
+            inner: Some(inner),
             read_timeout: Timeout::default(),
             write_timeout: Timeout::default(),
             was_blocking,
@@ -146,7 +148,7 @@ impl<T: AsFd> Pollable<T> {
     }
 
     fn with<R>(&self, direction: Direction, place: Place, mut op: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
-        self.source.perform(&self.request(direction, place), |_| op(&self.inner))
+        self.source.perform(&self.request(direction, place), |_| op(self.get_ref()))
     }
 
     fn request(&self, direction: Direction, place: Place) -> Request {
@@ -198,7 +200,7 @@ impl<T: AsFd> Pollable<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn get_ref(&self) -> &T {
-        &self.inner
+        self.inner.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: taken when this goes"))
     }
 
     /// Gives back what it holds, blocking if it was before.
@@ -208,11 +210,16 @@ impl<T: AsFd> Pollable<T> {
     /// let reader: std::io::PipeReader = sisal::io::Pollable::new(reader)?.into_inner();
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn into_inner(self) -> T {
+    pub fn into_inner(mut self) -> T {
+        self.give_back().unwrap_or_else(|| unreachable!("INVARIANT: taken when this goes"))
+    }
+
+    fn give_back(&mut self) -> Option<T> {
+        let inner = self.inner.take()?;
         if self.was_blocking {
-            let _ = rustix::io::ioctl_fionbio(&self.inner, false);
+            let _ = rustix::io::ioctl_fionbio(&inner, false);
         }
-        self.inner
+        Some(inner)
     }
 
     /// Wakes all who wait here; they, and all who come later, get an error of the kind
@@ -227,6 +234,13 @@ impl<T: AsFd> Pollable<T> {
     /// ```
     pub fn close(&self) {
         self.source.close();
+    }
+}
+
+/// Sets it to blocking again if it was before: what it holds may be borrowed, or have duplicates, as the terminal has.
+impl<T: AsFd> Drop for Pollable<T> {
+    fn drop(&mut self) {
+        drop(self.give_back());
     }
 }
 
@@ -303,18 +317,18 @@ impl<T: AsFd> Write for Pollable<T> {
 
 impl<T: AsFd> AsFd for Pollable<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inner.as_fd()
+        self.get_ref().as_fd()
     }
 }
 
 impl<T: AsFd> AsRawFd for Pollable<T> {
     fn as_raw_fd(&self) -> RawFd {
-        self.inner.as_fd().as_raw_fd()
+        self.get_ref().as_fd().as_raw_fd()
     }
 }
 
 impl<T: AsFd + fmt::Debug> fmt::Debug for Pollable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Pollable").field(&self.inner).finish()
+        f.debug_tuple("Pollable").field(self.get_ref()).finish()
     }
 }

@@ -22,7 +22,10 @@ impl Socket {
 
     /// Waits for a connection. One that was given up before it could be taken is passed over.
     pub(super) fn accept(&self, deadline: Option<Moment>, place: Place) -> io::Result<(Socket, Option<SocketAddrAny>)> {
-        let (accepted, peer) = self.perform((Direction::Read, Reason::Accept), deadline, place, take)?;
+        let (accepted, peer) = self.perform((Direction::Read, Reason::Accept), deadline, place, |listener| {
+            self.keep_from_blocking();
+            take(listener)
+        })?;
         spread_next_spawn();
         Ok((Socket { is_tcp: self.is_tcp, ..accepted }, peer))
     }

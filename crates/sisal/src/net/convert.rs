@@ -28,7 +28,8 @@ macro_rules! descriptor_of {
             }
         }
 
-        /// Sets the descriptor, and all its duplicates, to blocking, unless `set_nonblocking` said otherwise.
+        /// Sets the descriptor, and all its duplicates, to blocking, unless `set_nonblocking` said otherwise. Only a listener stays
+        /// not blocking as long as it has clones, whose workers would be blocked else.
         impl From<$socket> for OwnedFd {
             fn from(socket: $socket) -> OwnedFd {
                 socket.socket.release()

@@ -9,6 +9,7 @@
 use super::view::View;
 use crate::io::MOST_SLICES;
 use crate::io::error;
+use crate::io::kin::Kin;
 use crate::io::patience::{Switch, Timeout};
 use crate::io::pauses::Pauses;
 use crate::io::source::{Direction, Request, Source};
@@ -37,6 +38,8 @@ pub(crate) struct Socket {
     pub(super) nonblocking: Switch,
     /// Whether its bytes are a stream that gives all it has: what was given to us as a TCP socket may be anything.
     pub(super) is_tcp: bool,
+    /// Its clones.
+    pub(super) kin: Kin,
 }
 
 impl Socket {
@@ -48,6 +51,7 @@ impl Socket {
             write_timeout: Timeout::default(),
             nonblocking: Switch::default(),
             is_tcp: true,
+            kin: Kin::default(),
         }
     }
 
@@ -72,11 +76,14 @@ impl Socket {
         socket
     }
 
-    /// Gives the descriptor away as `std` would have it: blocking, unless that was chosen otherwise, and with its timeouts.
+    /// Gives the descriptor away as `std` would have it: blocking, unless that was chosen otherwise, and with its timeouts. A listener that
+    /// has clones stays as it is: they accept, and there is no way to tell the kernel not to block in that.
     pub(super) fn release(self) -> OwnedFd {
-        let Socket { source, read_timeout, write_timeout, nonblocking, is_tcp: _ } = self;
+        let Socket { source, read_timeout, write_timeout, nonblocking, is_tcp: _, kin } = self;
         let fd = source.into_fd();
-        let _ = rustix::io::ioctl_fionbio(&fd, nonblocking.is_on());
+        if !(kin.has_others() && sockopt::socket_acceptconn(&fd).unwrap_or(false)) {
+            let _ = rustix::io::ioctl_fionbio(&fd, nonblocking.is_on());
+        }
         let _ = sockopt::set_socket_timeout(&fd, Which::Recv, read_timeout.get());
         let _ = sockopt::set_socket_timeout(&fd, Which::Send, write_timeout.get());
         fd
@@ -91,7 +98,16 @@ impl Socket {
             write_timeout: self.write_timeout.clone(),
             nonblocking: self.nonblocking.clone(),
             is_tcp: self.is_tcp,
+            kin: self.kin.share(),
         })
+    }
+
+    /// Has the kernel not block in an operation that can't be told so, if a duplicate may have been set to block.
+    #[inline]
+    pub(super) fn keep_from_blocking(&self) {
+        if self.kin.was_shared() {
+            let _ = rustix::io::ioctl_fionbio(self, true);
+        }
     }
 
     pub(super) fn close(&self) {

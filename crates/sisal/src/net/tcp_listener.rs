@@ -74,6 +74,9 @@ impl TcpListener {
 
     /// The same listening socket under another descriptor: each connection goes to one of the two. Closing one leaves the other.
     ///
+    /// The kernel sees both as one that does not block. If either is turned into one of `std`'s while the other lives, it stays so,
+    /// and its `accept` returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+    ///
     /// # Errors
     /// Those of the system.
     ///

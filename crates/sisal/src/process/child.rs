@@ -78,6 +78,13 @@ impl Child {
     }
 
     /// Its number.
+    ///
+    /// ```
+    /// let mut child = sisal::process::Command::new("true").spawn()?;
+    /// assert_ne!(child.id(), sisal::process::id());
+    /// child.wait()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn id(&self) -> u32 {
         self.inner.as_ref().map_or(0, process::Child::id)
     }

@@ -13,8 +13,20 @@ use std::process::{self, ExitStatus, Output, Stdio};
 /// What is not here is set on the one of `std` inside: see [`as_std_mut`](Self::as_std_mut).
 ///
 /// ```
-/// let status = sisal::process::Command::new("sh").args(["-c", "exit 3"]).status()?;
+/// use sisal::process::{Command, Stdio};
+///
+/// let status = Command::new("sh").args(["-c", "exit 3"]).status()?;
 /// assert_eq!(status.code(), Some(3));
+///
+/// let mut command = Command::new("sh");
+/// command.arg("-c").arg("echo $GREETING $NAME $HOME from $(pwd); echo unheard >&2");
+/// command.env("GREETING", "hello").envs([("NAME", "child"), ("HOME", "nowhere")]).env_remove("HOME");
+/// command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+/// let output = command.output()?;
+/// assert_eq!(output.stdout, b"hello child from /\n");
+/// assert!(output.stderr.is_empty());
+///
+/// assert!(Command::new("/usr/bin/env").env_clear().output()?.stdout.is_empty());
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]

@@ -10,12 +10,47 @@ use std::panic::Location;
 use std::process::Stdio;
 
 /// The writing end of a pipe to a child's standard input. Dropping it closes it, and the child reads the end.
+///
+/// ```
+/// use sisal::process::{ChildStdin, Command, Stdio};
+/// use std::io::Write;
+/// let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+/// let mut stdin: ChildStdin = child.stdin.take().unwrap();
+/// stdin.write_all(b"to the child")?;
+/// drop(stdin);
+/// assert!(child.wait()?.success());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct ChildStdin(Source);
 
 /// The reading end of a pipe from a child's standard output.
+///
+/// ```
+/// use sisal::process::{ChildStdout, Command, Stdio};
+/// use std::io::Read;
+/// let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+/// let mut stdout: ChildStdout = child.stdout.take().unwrap();
+/// let mut text = String::new();
+/// stdout.read_to_string(&mut text)?;
+/// assert_eq!(text, "hello\n");
+/// # child.wait()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct ChildStdout(pub(super) Source);
 
 /// The reading end of a pipe from a child's standard error.
+///
+/// ```
+/// use sisal::process::{ChildStderr, Command, Stdio};
+/// use std::io::Read;
+/// let mut child = Command::new("sh").args(["-c", "echo wrong >&2"]).stderr(Stdio::piped()).spawn()?;
+/// let mut stderr: ChildStderr = child.stderr.take().unwrap();
+/// let mut text = String::new();
+/// stderr.read_to_string(&mut text)?;
+/// assert_eq!(text, "wrong\n");
+/// # child.wait()?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct ChildStderr(pub(super) Source);
 
 #[track_caller]

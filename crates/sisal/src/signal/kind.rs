@@ -9,6 +9,9 @@ use std::io;
 /// use sisal::signal::Signal;
 /// assert_eq!(Signal::TERMINATE.to_string(), "SIGTERM");
 /// assert_eq!(Signal::from_raw(15), Signal::TERMINATE);
+/// let of_the_terminal = [Signal::INTERRUPT, Signal::QUIT, Signal::HANGUP, Signal::WINCH];
+/// let others = [Signal::USER1, Signal::USER2, Signal::CHILD, Signal::ALARM, Signal::PIPE];
+/// assert!(of_the_terminal.iter().all(|signal| !others.contains(signal)));
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signal(i32);

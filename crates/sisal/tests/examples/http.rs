@@ -232,6 +232,10 @@ fn a_signal_lets_begun_requests_be_answered_and_idle_connections_close() {
         server.terminate();
         idle.is_closed();
         fresh.is_closed();
+        // Who comes now is refused, though the server is still there. One who came just before is sent away.
+        while TcpStream::connect(&server.address).is_ok() {
+            std::thread::yield_now();
+        }
         busy.send("last");
         let answer = busy.receive();
         assert_eq!((answer.status, answer.body.as_str()), (200, "last"));

@@ -183,3 +183,48 @@ fn they_may_go_anywhere() {
     anywhere::<PipeWriter>();
     anywhere::<sisal::io::Pollable<OwnedFd>>();
 }
+
+#[test]
+fn a_listener_is_not_made_to_block_by_a_clone_that_goes_elsewhere() {
+    in_fibers_and_a_thread(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let of_std = std::net::TcpListener::from(listener.try_clone().unwrap());
+        assert_eq!(of_std.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        // Somebody insists.
+        of_std.set_nonblocking(false).unwrap();
+        assert_eq!(listener.accept_timeout(Duration::from_millis(2)).unwrap_err().kind(), ErrorKind::TimedOut);
+        drop(of_std);
+        assert!(blocks(std::net::TcpListener::from(listener)), "it has no clones any more");
+
+        let listener = UnixListener::bind_addr(&unix_address("clone")).unwrap();
+        let of_std = std::os::unix::net::UnixListener::from(listener.try_clone().unwrap());
+        of_std.set_nonblocking(false).unwrap();
+        assert_eq!(listener.accept_timeout(Duration::from_millis(2)).unwrap_err().kind(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn the_end_of_a_pipe_that_goes_elsewhere_blocks_alone() {
+    in_fibers_and_a_thread(|| {
+        let (reader, writer) = pipe().unwrap();
+        let clone = writer.try_clone().unwrap();
+        let number = clone.as_raw_fd();
+        let of_std = std::io::PipeWriter::from(clone);
+        assert_eq!(of_std.as_raw_fd(), number);
+        assert!(blocks(&of_std) && !is_inherited(&of_std));
+        assert!(!blocks(&writer));
+        (&of_std).write_all(b"here").unwrap();
+        (&writer).write_all(b" and there").unwrap();
+        drop((of_std, writer));
+        let of_std = std::io::PipeReader::from(reader.try_clone().unwrap());
+        assert!(blocks(&of_std) && !blocks(&reader));
+        let mut text = String::new();
+        (&of_std).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "here and there");
+        // One whose reader has gone.
+        let (reader, writer) = pipe().unwrap();
+        drop(reader);
+        let of_std = std::io::PipeWriter::from(writer.try_clone().unwrap());
+        assert_eq!((&of_std).write(b"!").unwrap_err().kind(), ErrorKind::BrokenPipe);
+    });
+}

@@ -155,3 +155,25 @@ fn files_need_no_waiting() {
         assert!(all.contains("Threads:"));
     });
 }
+
+#[test]
+fn what_was_blocking_is_so_again() {
+    in_fibers_and_a_thread(|| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let blocks = || !fcntl_getfl(&reader).unwrap().contains(OFlags::NONBLOCK);
+        let borrowed = Pollable::new(&reader).unwrap();
+        assert!(!blocks());
+        drop(borrowed);
+        assert!(blocks());
+        let closed = Pollable::new(&reader).unwrap();
+        closed.close();
+        drop(closed);
+        assert!(blocks());
+        let kept = Pollable::new(&reader).unwrap();
+        drop(Pollable::new(&reader).unwrap());
+        assert!(!blocks(), "it was not before");
+        kept.into_inner();
+        assert!(blocks());
+        drop(writer);
+    });
+}
