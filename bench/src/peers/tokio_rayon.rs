@@ -5,7 +5,7 @@ use rayon::ThreadPoolBuilder;
 use super::absent;
 use super::tokio::echo;
 use crate::sample::Outcome;
-use crate::work::{Work, piece};
+use crate::work::{PARTS, Work, part, piece_done};
 
 /// Their part in `work`: an echo server beside CPU-bound jobs.
 pub(super) fn run(work: Work) -> Outcome {
@@ -14,9 +14,17 @@ pub(super) fn run(work: Work) -> Outcome {
     for _ in 0..load.jobs {
         pool.spawn(|| {
             loop {
-                piece();
+                fork(PARTS);
+                piece_done();
             }
         });
     }
     echo(load.workers)
+}
+
+fn fork(parts: usize) {
+    if parts == 1 {
+        return part(PARTS);
+    }
+    rayon::join(|| fork(parts / 2), || fork(parts / 2));
 }

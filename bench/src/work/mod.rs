@@ -26,7 +26,7 @@ pub use gz::Gz;
 pub use idle::Idle;
 pub use locks::Locks;
 pub use parked::Parked;
-pub use served::{BUFFER, Echo, HELLO, Http, answer, piece};
+pub use served::{BUFFER, Echo, HELLO, Http, PARTS, answer, part, piece_done};
 pub use skynet::{CHILDREN, Skynet};
 pub use sleepers::{Roster, Sleepers};
 pub use turns::{Batches, Yields};

@@ -55,15 +55,22 @@ pub struct Http {
     pub workers: usize,
 }
 
-/// A piece of CPU-bound work, counted when it is done.
-pub fn piece() {
+/// How many parts a piece has when it is forked.
+pub const PARTS: usize = 64;
+
+/// One of so many parts of a piece.
+pub fn part(parts: usize) {
     let mut number = 1_u64;
-    for _ in 0..ROUNDS {
+    for _ in 0..ROUNDS / parts {
         number ^= number << 13;
         number ^= number >> 7;
         number ^= number << 17;
     }
     black_box(number);
+}
+
+/// All parts of a piece are done.
+pub fn piece_done() {
     PIECES.fetch_add(1, Ordering::Relaxed);
 }
 

@@ -14,17 +14,16 @@ use sisal::net::{TcpListener, TcpStream};
 
 use super::background;
 use crate::peers::hyper;
-use crate::work::{BUFFER, Echo, Files, HELLO, Http, answer, piece};
+use crate::work::{BUFFER, Echo, Files, HELLO, Http, PARTS, answer, part, piece_done};
 
 /// An echo server, beside CPU-bound jobs if there are any.
 pub(super) fn echo(load: Echo) -> ! {
     let runtime = background(load.workers);
     for _ in 0..load.jobs {
-        // Pieces of fork-join jobs would yield as often when there is something to read.
         drop(runtime.spawn(|| {
             loop {
-                piece();
-                sisal::yield_now();
+                fork(PARTS);
+                piece_done();
             }
         }));
     }
@@ -34,6 +33,13 @@ pub(super) fn echo(load: Echo) -> ! {
             drop(sisal::spawn(move || connection(stream)));
         }
     })
+}
+
+fn fork(parts: usize) {
+    if parts == 1 {
+        return part(PARTS);
+    }
+    sisal::par::join(|| fork(parts / 2), || fork(parts / 2));
 }
 
 fn connection(mut stream: TcpStream) {

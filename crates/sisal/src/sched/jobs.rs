@@ -17,12 +17,37 @@ use crate::fiber::end::Freeing;
 use crate::fiber::header::{Birth, FiberRef};
 use crate::fiber::job::{Exposed, Job};
 use crate::prim::atomic::Ordering;
+use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// How many forks there are between two looks at who is hungry and what has come. A look costs about as much as twenty forks.
+/// How many forks there are at most between two looks at who is hungry and what has come. A look costs about as much as twenty forks.
 pub(super) const LOOK_EVERY: u32 = 512;
+
+/// How often a fiber that forks looks around.
+#[derive(Copy, Clone)]
+pub(super) struct Looks {
+    last: Moment,
+    /// How many forks there are between two looks.
+    gap: u32,
+}
+
+impl Looks {
+    pub(super) fn new() -> Looks {
+        Looks { last: Moment(0), gap: 1 }
+    }
+
+    /// One looks now. The next time is after [`LISTEN_EVERY`], if forks stay as far apart as they were.
+    fn next(self, now: Moment) -> Looks {
+        let elapsed = now.0.saturating_sub(self.last.0);
+        let gap = match elapsed {
+            0..LISTEN_EVERY => (self.gap * 2).min(LOOK_EVERY),
+            _ => (u64::from(self.gap) * LISTEN_EVERY / elapsed).max(1) as u32,
+        };
+        Looks { last: now, gap }
+    }
+}
 
 impl Worker {
     /// Called at every fork: now and then, and when it is asked to, the worker looks around.
@@ -45,8 +70,10 @@ impl Worker {
     #[cold]
     fn look_around_now(&self, me: FiberRef, place: Place) {
         let told = &self.remote().told;
-        told.forks_to_look.store(LOOK_EVERY, Ordering::Relaxed);
         let now = self.read_clock();
+        let looks = self.looks.get().next(now);
+        self.looks.set(looks);
+        told.forks_to_look.store(looks.gap, Ordering::Relaxed);
         if told.must_yield.load(Ordering::Relaxed) != 0 || now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.heard_at.set(now);
             self.fire_timers(now);

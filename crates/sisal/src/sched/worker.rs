@@ -6,6 +6,7 @@
 
 use super::alarm::Alarm;
 use super::driver::Driver;
+use super::jobs::Looks;
 use super::remote::Remote;
 use super::search::Polls;
 use super::shared::{ID_BLOCK, Shared};
@@ -46,6 +47,7 @@ pub(crate) struct Worker {
     /// Counts turns.
     pub(super) tick: Cell<u32>,
     pub(super) polls: Cell<Polls>,
+    pub(super) looks: Cell<Looks>,
     /// What is due when.
     pub(super) timers: Timers<Alarm>,
     /// The clock as it was last read.
@@ -127,6 +129,7 @@ impl Worker {
             fresh_due: Cell::new(false),
             tick: Cell::new(0),
             polls: Cell::new(Polls::new()),
+            looks: Cell::new(Looks::new()),
             timers: Timers::new(),
             now: Cell::new(Moment::now()),
             driver: OnceCell::new(),
