@@ -319,7 +319,7 @@ fn a_signal_cancels_those_nurseries_that_listened_when_it_came() {
         until(|| is_held.load(Ordering::Relaxed));
         let main = || {
             // One that is gone when the thread comes to it.
-            listening(|| raise_term());
+            listening(raise_term);
             // One that waits, and is cancelled by the next that begins.
             let has_come = Arc::new(AtomicBool::new(false));
             let waiting = spawn({

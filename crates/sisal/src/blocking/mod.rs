@@ -15,6 +15,8 @@
 
 mod job;
 mod pool;
+#[cfg(test)]
+mod tests;
 
 use self::pool::Pool;
 use crate::prim::reason::{Place, Reason};

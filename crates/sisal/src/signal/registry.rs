@@ -82,13 +82,13 @@ impl State {
     }
 
     /// What there is to send, and what to cancel, since signals have come.
-    fn take_due(&mut self) -> (Vec<(Sender<Signal>, Signal)>, Option<Arc<CancelNode>>) {
+    fn take_due(&mut self) -> Due {
         let pending: Vec<Signal> = handler::take_pending().collect();
-        let mut due = Vec::new();
+        let mut messages = Vec::new();
         for channel in &mut self.channels {
-            due.extend(channel.take_due(&pending).into_iter().map(|signal| (channel.sender.clone(), signal)));
+            messages.extend(channel.take_due(&pending).into_iter().map(|signal| (channel.sender.clone(), signal)));
         }
-        (due, if handler::take_cancellation() { self.node.take() } else { None })
+        Due { messages, node: if handler::take_cancellation() { self.node.take() } else { None } }
     }
 
     /// Tells the handlers to which signals channels listen.
@@ -98,6 +98,12 @@ impl State {
             handler::set_heard(signal, self.channels.iter().any(|channel| channel.signals.contains(&signal)));
         }
     }
+}
+
+/// What there is to send, and what to cancel.
+struct Due {
+    messages: Vec<(Sender<Signal>, Signal)>,
+    node: Option<Arc<CancelNode>>,
 }
 
 /// One who listens by a channel.
@@ -215,9 +221,9 @@ fn start_thread() -> io::Result<Bell> {
 /// What the thread does.
 fn answer(bell: Bell) {
     while bell.wait() {
-        let (due, node) = state().take_due();
+        let Due { messages, node } = state().take_due();
         // The lock is free: what is woken by this may be somebody else's code, and listen or cease to.
-        for (sender, signal) in due {
+        for (sender, signal) in messages {
             // If it is closed, nobody listens any more.
             let _ = sender.try_send(signal);
         }
