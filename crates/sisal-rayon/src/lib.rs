@@ -1,4 +1,4 @@
-//! rayon's parallel iterators on the fibers of [sisal](sisal).
+//! rayon's parallel iterators on the fibers of [sisal].
 //!
 //! [`on_fibers`](OnFibers::on_fibers) stands in a chain of rayon's iterators, between those that know the places of their items and all
 //! others, and from there on the chain runs on the workers of the caller's runtime, by [`sisal::par::join`]. rayon's own pool is not used,
@@ -72,7 +72,7 @@ pub use self::drive::FiberIter;
 
 /// [`on_fibers`](Self::on_fibers), for rayon's iterators.
 pub trait OnFibers: IndexedParallelIterator {
-    /// From here on the chain runs on fibers, by sisal's forks. See the [crate](crate).
+    /// From here on the chain runs on fibers, by sisal's forks. See the [crate].
     ///
     /// ```
     /// use rayon::prelude::*;

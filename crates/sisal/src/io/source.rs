@@ -21,7 +21,6 @@ use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker;
 use rustix::event::EventfdFlags;
-use rustix::io::Errno;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -171,7 +170,7 @@ impl Source {
             unsafe { slot.enlist(direction, seen, &waiter, self.as_fd(), hearer) }
         });
         let enlisted = match enlisted {
-            Err(error) if is_shortage(&error) => return pause(&wait, request),
+            Err(error) if error::is_shortage(&error) => return pause(&wait, request),
             other => other?,
         };
         match enlisted {
@@ -297,12 +296,6 @@ impl AsFd for Source {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: taken when the source goes")).as_fd()
     }
-}
-
-/// Whether the system has none of something left just now.
-fn is_shortage(error: &io::Error) -> bool {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOSPC))
 }
 
 /// There is no way to hear of events now: waits for a moment.

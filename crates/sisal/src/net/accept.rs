@@ -26,7 +26,7 @@ impl Socket {
             self.keep_from_blocking();
             take(listener)
         })?;
-        spread_next_spawn();
+        spread_next_spawn(place);
         Ok((Socket { is_tcp: self.is_tcp, ..accepted }, peer))
     }
 }

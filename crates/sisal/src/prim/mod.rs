@@ -4,6 +4,7 @@
 pub(crate) mod atomic;
 #[cfg_attr(loom, path = "barrier_model.rs")]
 pub(crate) mod barrier;
+pub(crate) mod bell;
 pub(crate) mod biased_lock;
 pub(crate) mod cancel;
 pub(crate) mod cell;

@@ -9,15 +9,14 @@
 //! and finds that also rings its bell, a descriptor that is polled too.
 
 use super::atomic::{AtomicU32, Ordering};
+use super::bell::Bell;
 use super::futex;
 #[cfg(not(loom))]
-use rustix::event::{EventfdFlags, PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags};
 #[cfg(not(loom))]
 use rustix::time::Timespec;
 #[cfg(not(loom))]
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-#[cfg(not(loom))]
-use std::sync::OnceLock;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 const UNPARKED: u32 = 1;
@@ -31,9 +30,7 @@ const WITHOUT_BELL: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct ThreadParker {
     word: AtomicU32,
-    /// Made when it is first needed.
-    #[cfg(not(loom))]
-    bell: OnceLock<OwnedFd>,
+    bell: Bell,
 }
 
 /// Why a thread woke up.
@@ -49,11 +46,7 @@ pub(crate) enum Awake {
 
 impl ThreadParker {
     pub(crate) fn new() -> ThreadParker {
-        ThreadParker {
-            word: AtomicU32::new(0),
-            #[cfg(not(loom))]
-            bell: OnceLock::new(),
-        }
+        ThreadParker { word: AtomicU32::new(0), bell: Bell::new() }
     }
 
     /// Why the thread need not sleep, if it has been told.
@@ -77,7 +70,7 @@ impl ThreadParker {
         writable: bool,
     ) -> Awake {
         let flags = if writable { PollFlags::OUT } else { PollFlags::IN };
-        let bell = self.bell();
+        let bell = self.bell.descriptor().ok();
         loop {
             // ORDERING: Relaxed: an exchange reads what was raised before, and who raises something later finds it.
             let word = self.word.fetch_or(POLLING, Ordering::Relaxed);
@@ -111,15 +104,6 @@ impl ThreadParker {
         }
     }
 
-    #[cfg(not(loom))]
-    fn bell(&self) -> Option<BorrowedFd<'_>> {
-        if self.bell.get().is_none() {
-            let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
-            let _ = self.bell.set(bell);
-        }
-        self.bell.get().map(AsFd::as_fd)
-    }
-
     /// Sleeps until the unpark, a poke, or until `remaining` says that there is no time left.
     pub(crate) fn park(&self, mut remaining: impl FnMut() -> Option<Duration>) -> Awake {
         loop {
@@ -149,20 +133,9 @@ impl ThreadParker {
         if word & POLLING == 0 {
             futex::wake_one(&self.word);
         } else {
-            self.ring();
+            self.bell.ring();
         }
     }
-
-    #[cfg(not(loom))]
-    #[cold]
-    fn ring(&self) {
-        if let Some(bell) = self.bell.get() {
-            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
-        }
-    }
-
-    #[cfg(loom)]
-    fn ring(&self) {}
 }
 
 #[cfg(all(test, loom))]

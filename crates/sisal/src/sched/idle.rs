@@ -1,16 +1,13 @@
 //! Who searches, who sleeps, and how they are woken. The protocol and its proof are in `README.md` beside this file.
 
 use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Backoff, Ordering, fence, fence_after_read_modify_write};
+use crate::prim::bell::Bell;
 use crate::prim::futex;
 use crossbeam_utils::CachePadded;
 #[cfg(not(loom))]
-use rustix::event::EventfdFlags;
-#[cfg(not(loom))]
 use std::io;
 #[cfg(not(loom))]
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-#[cfg(not(loom))]
-use std::sync::OnceLock;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Where one worker sleeps.
@@ -19,8 +16,7 @@ pub(crate) struct Bed {
     granted: AtomicU32,
     /// Whether it sleeps in its driver, and has to be woken by the bell. Written before it announces its sleep.
     in_driver: AtomicU32,
-    #[cfg(not(loom))]
-    bell: OnceLock<OwnedFd>,
+    bell: Bell,
 }
 
 /// The epoch a worker loaded before it announced its sleep.
@@ -33,24 +29,13 @@ pub(crate) struct Epoch {
 
 impl Bed {
     pub(crate) fn new() -> Bed {
-        Bed {
-            epoch: AtomicU32::new(0),
-            granted: AtomicU32::new(0),
-            in_driver: AtomicU32::new(0),
-            #[cfg(not(loom))]
-            bell: OnceLock::new(),
-        }
+        Bed { epoch: AtomicU32::new(0), granted: AtomicU32::new(0), in_driver: AtomicU32::new(0), bell: Bell::new() }
     }
 
-    /// What ends a sleep in the driver: it becomes readable. Made when it is first asked for, by the worker.
+    /// What ends a sleep in the driver. Asked for by the worker.
     #[cfg(not(loom))]
     pub(crate) fn bell(&self) -> io::Result<BorrowedFd<'_>> {
-        if self.bell.get().is_none() {
-            let bell = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-            // Only its worker makes it.
-            let _ = self.bell.set(bell);
-        }
-        Ok(self.bell.get().unwrap_or_else(|| unreachable!("INVARIANT: just made")).as_fd())
+        self.bell.descriptor()
     }
 
     /// Where the worker itself has chosen to sleep.
@@ -78,21 +63,9 @@ impl Bed {
         if self.in_driver.load(Ordering::Relaxed) == 0 {
             futex::wake_one(&self.epoch);
         } else {
-            self.ring();
+            self.bell.ring();
         }
     }
-
-    #[cfg(not(loom))]
-    #[cold]
-    fn ring(&self) {
-        if let Some(bell) = self.bell.get() {
-            // It can't be full: that takes 2^64 wakes.
-            let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
-        }
-    }
-
-    #[cfg(loom)]
-    fn ring(&self) {}
 }
 
 /// How a worker was found that something was published for. It is awake now, or will be.

@@ -10,10 +10,14 @@ use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::{Ordering, fence, full_fence};
 use crate::prim::cancel::Cause;
+use crate::prim::reason::Place;
 use std::time::Duration;
 
 /// How much of a full deque goes to the injector.
 const SPILL: usize = 4_096;
+
+/// So many fibers for accepted connections may wait for their start.
+const MOST_UNSERVED: usize = 16;
 
 /// How long a worker waits for the system to have memory again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(1);
@@ -61,9 +65,15 @@ impl Worker {
         }
     }
 
-    /// The running fiber has accepted a connection: what it spawns next is for that.
-    pub(crate) fn note_accepted(&self) {
-        self.accepted.set(current::with(|current| current.fiber.get()));
+    /// The running fiber has accepted a connection: what it spawns next is for that. It gives way to those that it has spawned, if many of
+    /// them have not started yet: else one that always finds another connection would take more than can be served.
+    pub(crate) fn note_accepted(&self, place: Place) {
+        let Some(me) = current::with(|current| current.fiber.get()) else { return };
+        if self.remote().lane.len() > MOST_UNSERVED {
+            self.fresh_due.set(true);
+            self.yield_now(me, place);
+        }
+        self.accepted.set(Some(me));
     }
 
     /// Whether the running fiber, which spawns, has accepted a connection since it last did.
