@@ -24,6 +24,7 @@ mod pollable;
 mod reactor;
 pub(crate) mod ring;
 mod slot;
+mod slots;
 pub(crate) mod source;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! What is known of a descriptor that is waited for, and how events find it.
 //!
-//! Slots are made once and never freed, only used again: an event that comes late may look at one that serves another descriptor now.
+//! [Slots](slots) are made once and never freed, only used again: an event that comes late may look at one that serves another descriptor now.
 //! The generation tells. Each direction of a slot has a word, its *edges*, which counts the events there were, and a list of those who
 //! wait.
 //!
@@ -24,6 +24,7 @@
 #![allow(unsafe_code, reason = "waiters are linked into lists by pointer")]
 
 use super::epoll::Epoll;
+use super::slots;
 use super::source::Direction;
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{ClaimToken, Waiter};
@@ -35,7 +36,7 @@ use std::io;
 use std::mem;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::Waker;
 
 /// Which slot, and of which generation.
@@ -69,7 +70,7 @@ impl Edges {
 /// See the [module](self).
 #[repr(align(64))]
 pub(super) struct Slot {
-    index: u32,
+    pub(super) index: u32,
     read: Words,
     write: Words,
     state: Lock<State>,
@@ -160,7 +161,7 @@ pub(super) enum Enlisted {
 }
 
 impl Slot {
-    fn new(index: u32) -> Slot {
+    pub(super) fn new(index: u32) -> Slot {
         let state = State {
             generation: 0,
             closed: false,
@@ -302,7 +303,7 @@ impl Slot {
             words.dry.store(NOT_DRY, Ordering::Relaxed);
         }
         drop(state);
-        SLOTS.free.lock().push(self);
+        slots::give_back(self);
     }
 
     fn on_event(&self, generation: u32, flags: EventFlags, wake: &mut dyn FnMut(ClaimToken<Who>)) {
@@ -343,61 +344,20 @@ fn wake_task(task: Waker) {
 
 /// An event was heard for `key`.
 pub(super) fn on_event(key: Key, flags: EventFlags, wake: &mut dyn FnMut(ClaimToken<Who>)) {
-    if let Some(slot) = SLOTS.get(key.index) {
+    if let Some(slot) = slots::get(key.index) {
         slot.on_event(key.generation, flags, wake);
     }
 }
 
 /// Takes off all epolls that nobody hears any more. The tasks that may have waited for these are woken, and look again.
 pub(super) fn forget_deaf() {
-    for slot in SLOTS.all() {
+    for slot in slots::all() {
         let mut state = slot.state.lock();
         if state.forget_deaf() {
             let tasks = [mem::take(&mut state.readers.tasks), mem::take(&mut state.writers.tasks)];
             drop(state);
             tasks.into_iter().flatten().for_each(wake_task);
         }
-    }
-}
-
-/// A slot for a descriptor of its own.
-pub(super) fn allocate() -> &'static Slot {
-    let mut free = SLOTS.free.lock();
-    if let Some(slot) = free.pop() {
-        return slot;
-    }
-    SLOTS.grow(&mut free)
-}
-
-/// Slots by their number, in chunks that are twice as big each time and stay for ever.
-struct Slots {
-    chunks: [OnceLock<Box<[Slot]>>; 26],
-    free: Lock<Vec<&'static Slot>>,
-}
-
-const FIRST_CHUNK: usize = 64;
-
-static SLOTS: Slots = Slots { chunks: [const { OnceLock::new() }; 26], free: Lock::new(Vec::new()) };
-
-impl Slots {
-    fn get(&'static self, index: u32) -> Option<&'static Slot> {
-        // Chunk n begins at 64 * (2^n - 1).
-        let position = index as usize + FIRST_CHUNK;
-        let chunk = (position / FIRST_CHUNK).ilog2() as usize;
-        self.chunks.get(chunk)?.get()?.get(position - (FIRST_CHUNK << chunk))
-    }
-
-    fn all(&'static self) -> impl Iterator<Item = &'static Slot> {
-        self.chunks.iter().map_while(OnceLock::get).flatten()
-    }
-
-    fn grow(&'static self, free: &mut Vec<&'static Slot>) -> &'static Slot {
-        let made = self.chunks.iter().take_while(|chunk| chunk.get().is_some()).count();
-        let (length, first) = (FIRST_CHUNK << made, (FIRST_CHUNK << made) - FIRST_CHUNK);
-        let chunk = self.chunks.get(made).unwrap_or_else(|| panic!("sisal: too many descriptors at once"));
-        let slots = chunk.get_or_init(|| (first..first + length).map(|index| Slot::new(index as u32)).collect());
-        free.extend(slots.iter().rev());
-        free.pop().unwrap_or_else(|| unreachable!("INVARIANT: just made"))
     }
 }
 
@@ -409,15 +369,5 @@ mod tests {
     fn keys_survive_the_kernel() {
         let key = Key { index: 7, generation: u32::MAX };
         assert_eq!(Key::from_u64(key.to_u64()), key);
-    }
-
-    #[test]
-    fn slots_are_found_by_their_number() {
-        let slots: Vec<&'static Slot> = (0..1_000).map(|_| allocate()).collect();
-        for slot in &slots {
-            assert!(std::ptr::eq(SLOTS.get(slot.index).unwrap(), *slot));
-        }
-        assert!(SLOTS.get(u32::MAX).is_none());
-        SLOTS.free.lock().extend(slots);
     }
 }

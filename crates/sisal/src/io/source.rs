@@ -11,8 +11,8 @@
 )]
 
 use super::epoll::{Epoll, EpollDriver};
-use super::slot::{self, Edges, Enlisted, Slot};
-use super::{error, reactor};
+use super::slot::{Edges, Enlisted, Slot};
+use super::{error, reactor, slots};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
@@ -242,7 +242,7 @@ impl Source {
         if let Some(slot) = self.existing_slot() {
             return slot;
         }
-        let mine = slot::allocate();
+        let mine = slots::allocate();
         let pointer = ptr::from_ref(mine).cast_mut();
         // ORDERING: Release pairs with the Acquire in `existing_slot`.
         match self.slot.compare_exchange(ptr::null_mut(), pointer, Ordering::Release, Ordering::Relaxed) {

@@ -2,7 +2,8 @@
 //!
 //! - [`worker`]: what belongs to one worker; [`remote`]: the part of it that others reach.
 //! - [`dispatch`]: calling a fresh fiber, leaving a parked one, resuming a ready one.
-//! - [`search`]: in which order a worker looks for work; [`idle`]: falling asleep and waking (see `README.md`).
+//! - [`search`]: in which order a worker looks for work; [`rest`]: what it does when there is none; [`idle`]: falling asleep and waking
+//!   (see `README.md`).
 //! - [`place`]: where a spawned fiber is queued; [`unpark`]: where a woken one is;
 //!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come; [`driver`]: and from outside.
 //! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`homes`]: the fibers that
@@ -42,6 +43,8 @@ pub(crate) mod place;
 pub(crate) mod poke;
 #[cfg(not(loom))]
 pub(crate) mod remote;
+#[cfg(not(loom))]
+pub(crate) mod rest;
 #[cfg(not(loom))]
 pub(crate) mod search;
 #[cfg(not(loom))]

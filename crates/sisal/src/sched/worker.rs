@@ -144,7 +144,7 @@ impl Worker {
             swept: Cell::new(false),
             leave_at: Cell::new(Moment::NEVER),
             searching: Cell::new(false),
-            patience: Cell::new(super::search::PATIENCE_AT_FIRST),
+            patience: Cell::new(super::rest::PATIENCE_AT_FIRST),
             ids: Cell::new((0, 0)),
             fuel: Cell::new(super::dispatch::FUEL),
             starting: Cell::new(None),
