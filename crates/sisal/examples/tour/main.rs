@@ -4,6 +4,7 @@
 //! cargo run --release --example tour
 //! ```
 
+mod outside;
 mod print;
 mod waiting;
 
@@ -38,7 +39,10 @@ fn main() -> Outcome {
         waiting::whatever_comes_first()?;
         waiting::children_that_borrow()?;
         waiting::in_time()?;
-        waiting::together_or_not_at_all()
+        waiting::together_or_not_at_all()?;
+        outside::many_connections()?;
+        outside::calls_that_block()?;
+        outside::forks()
     })?;
     in_the_background()?;
     what_is_left_over()?;
@@ -244,7 +248,7 @@ fn deep_recursion() -> Outcome {
 /// A runtime in the background leaves the calling thread free, for a GUI's main loop.
 fn in_the_background() -> Outcome {
     static FRAMES: AtomicU64 = AtomicU64::new(0);
-    section(16, "A runtime in the background");
+    section(19, "A runtime in the background");
     let runtime = sisal::Runtime::builder().workers(2).name("tour").build()?;
     let job = runtime.spawn(|| -> Result<&str, sisal::Cancelled> {
         sisal::sleep(Duration::from_millis(100))?;
@@ -270,7 +274,7 @@ fn in_the_background() -> Outcome {
 fn what_is_left_over() -> Outcome {
     static STARTED: AtomicBool = AtomicBool::new(false);
     static STOP: AtomicBool = AtomicBool::new(false);
-    section(17, "What is left over at the end");
+    section(20, "What is left over at the end");
     let (fresh, asleep) = sisal::Runtime::builder().workers(1).run(|| {
         let asleep = sisal::spawn(|| sisal::sleep(Duration::from_secs(3_600)));
         sisal::yield_now();

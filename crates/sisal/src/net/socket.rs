@@ -55,6 +55,13 @@ impl Socket {
         }
     }
 
+    /// Takes over one of `std`'s that was just made: there is nothing to learn about it.
+    pub(super) fn just_made(socket: impl Into<OwnedFd>) -> io::Result<Socket> {
+        let fd = socket.into();
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(Socket::fresh(fd))
+    }
+
     /// Two Unix sockets that are connected with each other.
     pub(super) fn unix_pair(kind: SocketType) -> io::Result<(Socket, Socket)> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -41,7 +41,7 @@ impl UdpSocket {
     /// ```
     pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<UdpSocket> {
         let addrs: Vec<SocketAddr> = addr.to_socket_addrs()?.collect();
-        Ok(UdpSocket::from(std::net::UdpSocket::bind(&addrs[..])?))
+        Ok(UdpSocket { socket: Socket::just_made(std::net::UdpSocket::bind(&addrs[..])?)? })
     }
 
     /// Waits for a message; returns its length, cut to the room there is, and who sent it.

@@ -39,7 +39,7 @@ impl UnixDatagram {
     /// assert!(sisal::net::UnixDatagram::bind("/no/such/folder/socket").is_err());
     /// ```
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixDatagram> {
-        Ok(UnixDatagram::from(std::os::unix::net::UnixDatagram::bind(path)?))
+        Ok(UnixDatagram { socket: Socket::just_made(std::os::unix::net::UnixDatagram::bind(path)?)? })
     }
 
     /// Opens a socket at an address, which may be abstract.
@@ -55,7 +55,7 @@ impl UnixDatagram {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixDatagram> {
-        Ok(UnixDatagram::from(std::os::unix::net::UnixDatagram::bind_addr(socket_addr)?))
+        Ok(UnixDatagram { socket: Socket::just_made(std::os::unix::net::UnixDatagram::bind_addr(socket_addr)?)? })
     }
 
     /// A socket without an address: it sends, and nobody can answer.
@@ -68,7 +68,7 @@ impl UnixDatagram {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn unbound() -> io::Result<UnixDatagram> {
-        Ok(UnixDatagram::from(std::os::unix::net::UnixDatagram::unbound()?))
+        Ok(UnixDatagram { socket: Socket::just_made(std::os::unix::net::UnixDatagram::unbound()?)? })
     }
 
     /// Two sockets that are connected with each other and have no address.

@@ -50,7 +50,7 @@ impl UnixListener {
     /// assert!(sisal::net::UnixListener::bind("/no/such/folder/socket").is_err());
     /// ```
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixListener> {
-        Ok(UnixListener::listening(std::os::unix::net::UnixListener::bind(path)?))
+        UnixListener::listening(std::os::unix::net::UnixListener::bind(path)?)
     }
 
     /// Listens at an address, which may be abstract.
@@ -66,13 +66,13 @@ impl UnixListener {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixListener> {
-        Ok(UnixListener::listening(std::os::unix::net::UnixListener::bind_addr(socket_addr)?))
+        UnixListener::listening(std::os::unix::net::UnixListener::bind_addr(socket_addr)?)
     }
 
-    fn listening(listener: std::os::unix::net::UnixListener) -> UnixListener {
-        let listener = UnixListener::from(listener);
+    fn listening(listener: std::os::unix::net::UnixListener) -> io::Result<UnixListener> {
+        let listener = UnixListener { socket: Socket::just_made(listener)? };
         listener.socket.lengthen_queue();
-        listener
+        Ok(listener)
     }
 
     /// Waits for a connection.
