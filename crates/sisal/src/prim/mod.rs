@@ -9,6 +9,8 @@ pub(crate) mod biased_lock;
 pub(crate) mod cancel;
 pub(crate) mod cell;
 pub(crate) mod clock;
+#[cfg(not(loom))]
+pub(crate) mod cpu_clock;
 pub(crate) mod id;
 pub(crate) mod lock;
 pub(crate) mod parker;

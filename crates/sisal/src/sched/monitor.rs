@@ -109,6 +109,8 @@ impl Shared {
 struct Seen {
     heartbeat: u32,
     since: Moment,
+    /// What its thread had used of a processor when it was first seen to be at the same turn as before.
+    used: Option<Duration>,
     named: bool,
     /// Whether the worker was taken for stuck because it said so.
     believed: bool,
@@ -130,7 +132,8 @@ pub(super) struct Monitor {
 impl Monitor {
     pub(super) fn new(shared: Arc<Shared>) -> Monitor {
         let now = Moment::now();
-        let seen = vec![Seen { heartbeat: 0, since: now, named: false, believed: false }; shared.remotes.len()];
+        let seen =
+            vec![Seen { heartbeat: 0, since: now, used: None, named: false, believed: false }; shared.remotes.len()];
         Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, last_trim: now }
     }
 
@@ -185,17 +188,23 @@ impl Monitor {
         let heartbeat = remote.shown.heartbeat.load(Ordering::Relaxed);
         let seen = &mut self.seen[worker];
         if heartbeat != seen.heartbeat || remote.life() == Life::Absent || self.shared.idle.is_sleeping(worker) {
-            *seen = Seen { heartbeat, since: self.now, named: false, believed: false };
+            *seen = Seen { heartbeat, since: self.now, used: None, named: false, believed: false };
+        } else if seen.used.is_none() {
+            seen.used = remote.shown.cpu_clock.read();
         }
         self.now.since(seen.since)
     }
 
-    /// The fiber that runs on `worker` has had its time.
+    /// The fiber that runs on `worker` has had its time. If it has computed all the while, and never waited before, then so will others from
+    /// the same place. One that has waited before has much to do just now, and a thread that is kept waiting for a processor says nothing
+    /// about its fiber.
     fn hold_back(&self, worker: usize) {
         let remote = &self.shared.remotes[worker];
         remote.told.must_yield.store(1, Ordering::Relaxed);
-        // One that has waited before is no hog, but has much to do just now.
-        if let Some(fiber) = remote.shown.running().filter(|_| !remote.shown.has_waited()) {
+        let used = remote.shown.cpu_clock.read().zip(self.seen[worker].used);
+        if used.is_some_and(|(now, before)| now.saturating_sub(before) >= SLICE)
+            && let Some(fiber) = remote.shown.running().filter(|_| !remote.shown.has_waited())
+        {
             self.shared.hogs.remember(fiber.spawned_at());
         }
     }
@@ -289,6 +298,8 @@ impl Monitor {
         }
         let now = Moment::now();
         self.last_waiting = now;
+        // It has not looked meanwhile, so it knows nothing of how long they have been at their turns.
+        self.seen.iter_mut().for_each(|seen| (seen.since, seen.used) = (now, None));
         if word.swap(AWAKE, Ordering::Relaxed) == AWAKE {
             // Somebody had a reason: stay for a while, so that the next does not have to wake it again.
             self.last_busy = now;

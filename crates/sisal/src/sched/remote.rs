@@ -6,6 +6,7 @@ use super::poke::Pokes;
 use crate::fiber::header::{FiberRef, Header};
 use crate::fiber::info::Fiber;
 use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::cpu_clock::CpuClock;
 use crate::prim::id::FiberId;
 use crate::queue::inbox::Inbox;
 use crate::queue::injector::Injector;
@@ -70,6 +71,8 @@ pub(crate) struct Shown {
     /// How many started, unfinished fibers that have waited here there are.
     pub(crate) homed: AtomicUsize,
     pub(crate) counts: Counts,
+    /// Of its thread.
+    pub(crate) cpu_clock: CpuClock,
     running: Running,
 }
 
@@ -104,6 +107,7 @@ impl Remote {
                 blocked_turn: AtomicU32::new(NO_TURN),
                 homed: AtomicUsize::new(0),
                 counts: Counts::new(),
+                cpu_clock: CpuClock::new(),
                 running: Running {
                     is_homed: AtomicU8::new(0),
                     id: AtomicU64::new(0),

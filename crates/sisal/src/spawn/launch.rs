@@ -79,8 +79,7 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
         let fiber = body::allocate(birth, f);
         // SAFETY: made with this `T` just now.
         let handle = unsafe { JoinHandle::new(fiber) };
-        let computes = options.start == Start::Anywhere && shared.hogs.are_spawned_at(place);
-        let start = if computes { Start::Alone } else { options.start };
+        let start = options.start.or_what_is_known(shared, inside, place);
         match inside {
             Some(worker) => enqueue_inside(worker, fiber, start, place),
             None => shared.enqueue_outside(fiber, start.seen_from_outside()),
@@ -136,7 +135,6 @@ fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKin
 #[inline]
 fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) {
     match start {
-        Start::Anywhere if worker.spawns_for_accepted() => worker.enqueue_spread(fiber),
         Start::Anywhere => worker.enqueue_fresh(fiber),
         Start::Spread => worker.enqueue_spread(fiber),
         Start::Alone => worker.enqueue_hog(fiber),
@@ -147,6 +145,17 @@ fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) 
 }
 
 impl Start {
+    /// If nothing was said: what is known of the spawner, and of those that were spawned at the same place. An accepted connection is
+    /// served by one who will wait, whatever others did.
+    #[inline]
+    fn or_what_is_known(self, shared: &Shared, inside: Option<&Worker>, place: Place) -> Start {
+        match self {
+            Start::Anywhere if inside.is_some_and(Worker::spawns_for_accepted) => Start::Spread,
+            Start::Anywhere if shared.hogs.are_spawned_at(place) => Start::Alone,
+            said => said,
+        }
+    }
+
     fn seen_from_outside(self) -> Placement {
         match self {
             Start::Anywhere => Placement::Anywhere,
