@@ -6,6 +6,7 @@
 //! by a script whose own variable was empty should not pass for one that isn't set.
 
 use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// Kibi, the factor of the suffix `K`.
@@ -60,6 +61,15 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
         decimal(number).map(|milliseconds| seconds(milliseconds / 1e3))
     } else {
         decimal(text.strip_suffix('s').unwrap_or(text)).map(seconds)
+    }
+}
+
+/// `127.0.0.1:6060`, `[::1]:0`, `localhost:6060`
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        // Not looked up: what is asked for has to be on this machine, whatever its files say.
+        Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        None => text.parse().ok(),
     }
 }
 

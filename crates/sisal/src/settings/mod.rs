@@ -19,11 +19,14 @@ mod setting;
 
 pub use error::BuildError;
 
+use crate::inspect::asked::Asked;
+use crate::inspect::token::Token;
 use setting::{
-    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS,
-    VERBOSE, WORKERS,
+    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SERVE, SERVE_TOKEN, SHUTDOWN_TIMEOUT,
+    STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The most workers there may be: as many as the kernel's CPU mask names.
@@ -68,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) stats: bool,
     /// How long the end of a run waits. INVARIANT: at most [`LONGEST_TIMEOUT`].
     pub(crate) shutdown_timeout: Duration,
+    /// Where the live view is served, if it is. INVARIANT: with a token, or on the loopback interface.
+    pub(crate) serve: Option<Asked>,
 }
 
 /// What a builder was told; `None` is what it wasn't.
@@ -83,6 +88,8 @@ pub(crate) struct Overrides {
     pub(crate) verbose: Option<bool>,
     pub(crate) stats: Option<bool>,
     pub(crate) shutdown_timeout: Option<Duration>,
+    pub(crate) serve: Option<SocketAddr>,
+    pub(crate) serve_token: Option<Token>,
 }
 
 /// Settles every setting: builder first, then the environment, then the default.
@@ -113,6 +120,7 @@ fn resolve_with(
         verbose: verbose.is_some_and(|found| found.value),
         stats: stats.is_some_and(|found| found.value),
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
+        serve: resolve_serve(overrides, env)?,
     })
 }
 
@@ -177,6 +185,19 @@ fn resolve_max_blocking_threads(overrides: &Overrides, env: Environment<'_>) -> 
     }
 }
 
+fn resolve_serve(overrides: &Overrides, env: Environment<'_>) -> Result<Option<Asked>, BuildError> {
+    let token = match SERVE_TOKEN.find(overrides.serve_token.clone(), env)? {
+        Some(found) => Some(found.if_allowed(Token::is_usable)?),
+        None => None,
+    };
+    let Some(found) = SERVE.find(overrides.serve, env)? else {
+        return Ok(None);
+    };
+    let is_private = |address: &SocketAddr| token.is_some() || address.ip().to_canonical().is_loopback();
+    let address = found.if_allowed(is_private)?;
+    Ok(Some(Asked { address, token, by_builder: overrides.serve.is_some() }))
+}
+
 fn resolve_name(overrides: &Overrides, env: Environment<'_>) -> Result<String, BuildError> {
     match NAME.find(overrides.name.clone(), env)? {
         Some(found) => found.if_allowed(|name| !name.is_empty() && !name.contains('\0')),
@@ -222,6 +243,7 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(10),
+            serve: None,
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
         assert!(resolve(&nothing(), |_| None).unwrap().workers >= 1);
@@ -240,6 +262,8 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "1"),
             ("SISAL_SHUTDOWN_TIMEOUT", "500ms"),
+            ("SISAL_SERVE", "0.0.0.0:6060"),
+            ("SISAL_SERVE_TOKEN", "secret"),
         ];
         let expected = Settings {
             workers: 5,
@@ -252,6 +276,11 @@ mod tests {
             verbose: true,
             stats: true,
             shutdown_timeout: Duration::from_millis(500),
+            serve: Some(Asked {
+                address: "0.0.0.0:6060".parse().unwrap(),
+                token: Some(Token::new("secret")),
+                by_builder: false,
+            }),
         };
         assert_eq!(resolved(&nothing(), &variables, 2).unwrap(), expected);
     }
@@ -269,6 +298,8 @@ mod tests {
             verbose: Some(false),
             stats: Some(false),
             shutdown_timeout: Some(Duration::from_secs(1)),
+            serve: Some("[::1]:0".parse().unwrap()),
+            serve_token: Some(Token::new("mine")),
         };
         let variables = [
             ("SISAL_WORKERS", "abc"),
@@ -281,6 +312,8 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "maybe"),
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
+            ("SISAL_SERVE", "nowhere"),
+            ("SISAL_SERVE_TOKEN", ""),
         ];
         let expected = Settings {
             workers: 2,
@@ -293,6 +326,11 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(1),
+            serve: Some(Asked {
+                address: "[::1]:0".parse().unwrap(),
+                token: Some(Token::new("mine")),
+                by_builder: true,
+            }),
         };
         assert_eq!(resolved(&overrides, &variables, 8).unwrap(), expected);
     }
@@ -383,6 +421,9 @@ mod tests {
             (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
             (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
+            (("SISAL_SERVE", "6060"), "SISAL_SERVE=6060: expected a loopback address with a port such as"),
+            (("SISAL_SERVE", "0.0.0.0:6060"), "SISAL_SERVE=0.0.0.0:6060: expected a loopback address"),
+            (("SISAL_SERVE_TOKEN", "two words"), "SISAL_SERVE_TOKEN=\"two words\": expected ASCII letters"),
         ];
         for (variable, expected) in cases {
             let text = refused(&nothing(), &[variable], 4);
