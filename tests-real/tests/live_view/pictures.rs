@@ -58,6 +58,7 @@ fn pictures_are_taken_when_asked_for() {
             story.stuck = true;
         });
         browser.until("document.getElementById('verdict').innerText.includes('stuck')");
+        browser.run("window.scrollTo(0, 0)");
         take("stuck");
         stage.change(|story| *story = Story::shop(21, 50));
         browser.until("document.getElementById('verdict').innerText.includes('Nothing')");

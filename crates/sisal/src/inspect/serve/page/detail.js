@@ -30,8 +30,8 @@ function closeDetail() {
   state.open = state.opened = null;
   byId("detail").hidden = true;
   const before = state.focusBefore;
-  if (before && before.isConnected && before !== document.body) before.focus();
-  else byId("grid").focus();
+  const isThere = before && before.isConnected && before !== document.body;
+  (isThere ? before : byId("grid")).focus({ preventScroll: true });
 }
 
 function renderDetail() {

@@ -65,7 +65,9 @@ function renderFibers() {
   list.rows.sort(compare);
   const found = list.rows.findIndex((row) => row.key === list.selected);
   list.at = found >= 0 ? found : Math.min(list.at, list.rows.length - 1);
-  const shown = tests.length === 0 ? plural(rows.length, "fiber") : number(list.rows.length) + " of " + plural(rows.length, "fiber");
+  const threads = state.snapshot.threads.length;
+  const all = plural(rows.length - threads, "fiber") + (threads > 0 ? ", " + plural(threads, "thread") : "");
+  const shown = tests.length === 0 ? all : number(list.rows.length) + " of " + number(rows.length);
   if (byId("shown").textContent !== shown) byId("shown").textContent = shown;
   byId("space").style.height = Math.max(60, list.rows.length * ROW_HEIGHT) + "px";
   byId("grid").setAttribute("aria-rowcount", list.rows.length + 1);

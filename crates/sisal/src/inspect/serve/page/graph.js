@@ -51,7 +51,8 @@ function addObject(graph, snapshot, id, fibers, owners, inCycle) {
   const object = snapshot.objectById.get(id) || { kind: "object", id };
   const isThere = (value) => value !== null && value !== undefined;
   const holds = isThere(object.length) ? number(object.length) + (isThere(object.capacity) ? " of " + number(object.capacity) : "") + (object.closed ? ", closed" : "") : object.closed ? "closed" : "";
-  const node = addNode(graph, { key: "o" + id, kind: "object", title: clean(object.kind), small: holds || String(id), isStuck: inCycle });
+  const isEnd = object.kind === "fiber" && isThere(object.owner);
+  const node = addNode(graph, { key: "o" + id, kind: "object", title: isEnd ? "end of a fiber" : clean(object.kind), small: isEnd ? "#" + object.owner : holds || String(id), isStuck: inCycle });
   // Those that hold something themselves, or are in a cycle, are drawn one by one; crowds at one place together.
   const isAlone = (fiber) => snapshot.inCycle.has(fiber.id) || owners.has(fiber.id);
   const places = new Map();

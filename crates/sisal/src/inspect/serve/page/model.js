@@ -82,6 +82,7 @@ function accept(snapshot) {
 /// "3.2 s", "4 min 10 s", "2 h 5 min"
 function duration(ns) {
   if (ns === null || ns === undefined) return "";
+  if (ns === 0) return "0";
   if (ns < 1e3) return ns.toFixed(0) + " ns";
   if (ns < 1e6) return (ns / 1e3).toFixed(ns < 1e4 ? 1 : 0) + " µs";
   if (ns < 1e9) return (ns / 1e6).toFixed(ns < 1e7 ? 1 : 0) + " ms";
@@ -131,6 +132,7 @@ function fiberName(id) {
 /// "mutex 94512345"
 function objectName(id) {
   const object = state.snapshot && state.snapshot.objectById.get(id);
+  if (object && object.kind === "fiber" && Number.isInteger(object.owner)) return "fiber #" + object.owner;
   return (object ? clean(object.kind) : "object") + " " + id;
 }
 

@@ -99,7 +99,7 @@ function drawAxis(paint, x, width, height, quiet) {
     paint.globalAlpha = 0.2;
     paint.fillRect(where, AXIS - 4, 1, height);
     paint.globalAlpha = 1;
-    paint.fillText(duration(at * 1000) || "0", where + 3, 13);
+    paint.fillText(duration(at * 1000), where + 3, 13);
   }
 }
 
@@ -174,7 +174,7 @@ function hue(name) {
 function drawHover(paint, width, height) {
   const { run, x, y } = trace.hover;
   const more = Object.entries(run.args || {}).slice(0, 4).map(([key, value]) => clean(key) + " " + clean(value));
-  const lines = [run.name, duration(run.long * 1000) + " from " + (duration((run.at - trace.first) * 1000) || "the start"), ...more];
+  const lines = [run.name, duration(run.long * 1000) + " from " + duration((run.at - trace.first) * 1000), ...more];
   const wide = Math.max(...lines.map((line) => paint.measureText(line).width)) + 14;
   const [left, top] = [Math.min(x + 12, width - wide - 2), Math.max(0, Math.min(y + 12, height - lines.length * 15 - 8))];
   paint.fillStyle = "#1b1f24";
