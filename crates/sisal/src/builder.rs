@@ -114,7 +114,7 @@ impl RuntimeBuilder {
     /// The secret that requests to the live view have to bring. See [`ServeOptions::token`](crate::inspect::ServeOptions::token).
     #[cfg(feature = "serve")]
     pub fn serve_token(mut self, token: impl Into<String>) -> RuntimeBuilder {
-        self.overrides.serve_token = Some(crate::inspect::token::Token::new(token));
+        self.overrides.serve_token = Some(crate::inspect::asked::Token::new(token));
         self
     }
 

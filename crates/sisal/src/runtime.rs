@@ -4,7 +4,8 @@
 use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
-use crate::inspect::asked::{Asked, Serving};
+use crate::inspect::asked::Asked;
+use crate::inspect::{self, Serving};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
@@ -100,16 +101,17 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
 fn start_serving(serve: Option<Asked>, shared: &Arc<Shared>) -> Result<Option<Serving>, BuildError> {
     match serve {
         None => Ok(None),
-        Some(asked) => {
-            asked.serve(&Handle::new(Arc::clone(shared))).map_err(|error| BuildError::io("the live view", error))
-        }
+        Some(asked) => inspect::start(&asked, &Handle::new(Arc::clone(shared)))
+            .map_err(|error| BuildError::io("the live view", error)),
     }
 }
 
 /// Waits for the end of a stopped runtime, and says what is left of it. Until then it is shown.
 fn conclude(shared: &Shared, serving: Option<Serving>, timeout: Duration) -> ShutdownReport {
-    let has_ended = shared.wait_for_end(Moment::now().after(timeout));
-    drop(serving);
+    let has_ended = {
+        let _shown = serving;
+        shared.wait_for_end(Moment::now().after(timeout))
+    };
     let leftover = if has_ended {
         threads::join_all(shared);
         blocking::end(shared);

@@ -1,32 +1,18 @@
 //! The live view of a program that was built without it.
 
-/// What settings ask for.
-pub(crate) mod asked {
-    use crate::inspect::token::Token;
-    use crate::spawn::Handle;
-    use std::io;
-    use std::net::SocketAddr;
+use crate::inspect::asked::Asked;
+use crate::spawn::Handle;
+use std::io;
 
-    /// What the settings say of the live view.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub(crate) struct Asked {
-        pub(crate) address: SocketAddr,
-        pub(crate) token: Option<Token>,
-        pub(crate) by_builder: bool,
-    }
+/// Nothing is served.
+#[derive(Debug)]
+pub(crate) enum Serving {}
 
-    /// Nothing is served.
-    #[derive(Debug)]
-    pub(crate) struct Serving;
-
-    impl Asked {
-        /// Says that it can't be: only the environment can have asked, and the program did not mean it.
-        pub(crate) fn serve(&self, _runtime: &Handle) -> io::Result<Option<Serving>> {
-            eprintln!(
-                "sisal: SISAL_SERVE={}: this program was built without sisal's feature `serve`, and nothing is served",
-                self.address
-            );
-            Ok(None)
-        }
-    }
+/// Says that it can't be. Only the environment can have asked, so the program goes on.
+pub(crate) fn start(asked: &Asked, _runtime: &Handle) -> io::Result<Option<Serving>> {
+    let Asked { address, token: _, by_builder: _ } = asked;
+    eprintln!(
+        "sisal: SISAL_SERVE={address}: nothing is served: this program was built without sisal's feature `serve`"
+    );
+    Ok(None)
 }

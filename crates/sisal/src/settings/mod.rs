@@ -19,8 +19,7 @@ mod setting;
 
 pub use error::BuildError;
 
-use crate::inspect::asked::Asked;
-use crate::inspect::token::Token;
+use crate::inspect::asked::{Asked, Token, is_loopback};
 use setting::{
     Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SERVE, SERVE_TOKEN, SHUTDOWN_TIMEOUT,
     STACK_SIZE, STATS, VERBOSE, WORKERS,
@@ -193,7 +192,7 @@ fn resolve_serve(overrides: &Overrides, env: Environment<'_>) -> Result<Option<A
     let Some(found) = SERVE.find(overrides.serve, env)? else {
         return Ok(None);
     };
-    let is_private = |address: &SocketAddr| token.is_some() || address.ip().to_canonical().is_loopback();
+    let is_private = |address: &SocketAddr| token.is_some() || is_loopback(address);
     let address = found.if_allowed(is_private)?;
     Ok(Some(Asked { address, token, by_builder: overrides.serve.is_some() }))
 }

@@ -5,7 +5,7 @@
 
 use super::BuildError;
 use super::env;
-use crate::inspect::token::Token;
+use crate::inspect::asked::Token;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::net::SocketAddr;

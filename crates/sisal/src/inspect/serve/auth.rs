@@ -8,7 +8,7 @@
 
 use super::http::{Request, Response};
 use super::query::Query;
-use crate::inspect::token::Token;
+use crate::inspect::asked::Token;
 use std::net::{IpAddr, SocketAddr};
 use subtle::ConstantTimeEq;
 

@@ -7,7 +7,7 @@
 //!   its end; [`clock`]: how long each part may take.
 //! - [`http`]: requests and answers as bytes; [`query`]: what stands behind the question mark.
 //! - [`auth`]: who may ask; [`routes`]: what is answered; [`page`]: the page.
-//! - [`source`]: where the data come from; [`asked`]: serving because a setting says so; [`pid_file`]: how a process is found.
+//! - [`source`]: where the data come from; [`start`]: serving because a setting says so; [`pid_file`]: how a process is found.
 //!
 //! # Who may ask
 //! Whoever can run programs on this machine can reach the loopback interface; a runtime shows them nothing they could not see
@@ -15,7 +15,6 @@
 //! runs in a browser is another matter: any site may send requests to `127.0.0.1`. It can't read answers, unless its own name
 //! resolves to that address (DNS rebinding). Hence the rules in [`auth`].
 
-pub(crate) mod asked;
 mod auth;
 mod clock;
 mod connection;
@@ -25,12 +24,16 @@ mod pid_file;
 mod query;
 mod routes;
 mod server;
-pub(crate) mod source;
+mod source;
+mod start;
 
 pub use self::server::Server;
+pub use self::source::{Selection, Source, Wait};
 
-use self::source::{Live, Source};
-use crate::inspect::token::Token;
+pub(crate) use self::start::{Serving, start};
+
+use self::source::Live;
+use crate::inspect::asked::{Token, is_loopback};
 use crate::spawn::{Handle, default_runtime};
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -152,9 +155,4 @@ fn refuse_others(addresses: &[SocketAddr]) -> io::Result<()> {
             Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
         }
     }
-}
-
-/// Whether only this machine reaches the address; `::ffff:127.0.0.1` is one such too.
-pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
 }

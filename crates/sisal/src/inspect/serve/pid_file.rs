@@ -3,7 +3,7 @@
 //!
 //! A process may have several servers. The file names the one that has served longest, and goes with the last.
 
-use crate::inspect::token::Token;
+use crate::inspect::asked::Token;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};

@@ -5,7 +5,7 @@ use super::http::{Request, Response};
 use super::page;
 use super::query::Query;
 use super::source::{Source, Wait};
-use crate::inspect::token::Token;
+use crate::inspect::asked::Token;
 use std::sync::{Mutex, TryLockError};
 
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";

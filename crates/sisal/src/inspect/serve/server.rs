@@ -12,7 +12,7 @@ use super::connection;
 use super::pid_file::PidFile;
 use super::routes::Routes;
 use super::source::Source;
-use crate::inspect::token::Token;
+use crate::inspect::asked::Token;
 use crate::prim::bell::Bell;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 /// Which fibers are wanted, and how much of each.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[allow(unreachable_pub, reason = "public for tests")]
 pub struct Selection {
     /// Only this one; all if none is named.
     pub id: Option<u64>,
@@ -14,11 +13,9 @@ pub struct Selection {
 }
 
 /// Waits until this time has passed, or less if the server ends before.
-#[allow(unreachable_pub, reason = "public for tests")]
 pub type Wait<'a> = &'a dyn Fn(Duration);
 
 /// What the live view shows. Calls come from several threads at once, none of them a worker, and must not wait for one.
-#[allow(unreachable_pub, reason = "public for tests")]
 pub trait Source: Send + Sync {
     /// The fibers, as text.
     fn fibers_text(&self, selection: Selection) -> String;

@@ -35,7 +35,7 @@ function fail(error) {
   if (error.status === 401) return askForToken();
   goneSince = goneSince || Date.now();
   const words = error.status === 0 ? "No answer from " + location.host + ". The process has ended, or is frozen. What you see is the last that was known." : "The process answers with an error: " + error.message;
-  byId("gone").replaceChildren(element("strong", null, error.status === 0 ? "Gone? " : "Refused. "), words + " Since " + duration((Date.now() - goneSince) * 1e6 || 1e6) + "; asking again each second.");
+  byId("gone").replaceChildren(element("strong", null, error.status === 0 ? "Gone? " : "Refused. "), words + " Asking again each second, for " + duration(Math.max(1, Math.round((Date.now() - goneSince) / 1000)) * 1e9) + " now.");
 }
 
 function setLink() {

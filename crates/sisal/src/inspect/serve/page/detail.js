@@ -68,7 +68,7 @@ function fieldsOf(fiber) {
     ["waits for", fiber.reason ? clean(fiber.reason) : null],
     ["object", isThere(fiber.object) ? objectName(fiber.object) : null],
     ["at", code(fiber.place)],
-    ["since", duration(fiber.since_ns)],
+    ["how long", duration(fiber.since_ns)],
     ["worker", isThere(fiber.worker) ? String(fiber.worker) : null],
     ["spawned at", code(fiber.spawned_at)],
     ["spawned by", isThere(fiber.spawned_by) ? fiberLink(fiber.spawned_by) : null],

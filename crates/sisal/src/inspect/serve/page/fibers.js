@@ -7,7 +7,7 @@ const COLUMNS = [
   { key: "name", title: "Name", text: (row) => row.name },
   { key: "state", title: "State", text: (row) => row.state },
   { key: "reason", title: "Waits for", text: (row) => row.reason },
-  { key: "since", title: "Since", isNumber: true, text: (row) => shortDuration(row.since) },
+  { key: "since", title: "How long", isNumber: true, text: (row) => shortDuration(row.since) },
   { key: "place", title: "At", text: (row) => row.place },
   { key: "worker", title: "Worker", isNumber: true, text: (row) => (row.worker === null ? "" : String(row.worker)) },
   { key: "stack", title: "Stack", isNumber: true, text: (row) => bytes(row.stack) },

@@ -76,7 +76,7 @@ function addObject(graph, snapshot, id, fibers, owners, inCycle) {
 
 function addFiber(graph, snapshot, id) {
   const fiber = snapshot.byId.get(id);
-  const small = fiber ? (fiber.state === "parked" ? "since " + duration(fiber.since_ns) : clean(fiber.state)) : "ended";
+  const small = fiber ? (fiber.state === "parked" ? "for " + duration(fiber.since_ns) : clean(fiber.state)) : "ended";
   return addNode(graph, { key: "f" + id, kind: "fiber", title: fiberName(id), small, press: () => openFiber(id), isStuck: snapshot.inCycle.has(id) });
 }
 

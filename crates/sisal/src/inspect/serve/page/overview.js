@@ -34,7 +34,7 @@ function cycleNotice(cycle) {
     const next = cycle[(at + 1) % cycle.length];
     return element("li", null, fiberLink(step.fiber), " is " + clean(step.reason || "waiting"), step.object === null || step.object === undefined ? "" : " (" + objectName(step.object) + ")",
       fiber.place ? " at " : "", fiber.place ? element("span", { class: "code", title: clean(fiber.place) }, shortPlace(fiber.place)) : null,
-      fiber.since_ns ? " since " + duration(fiber.since_ns) : "", ", for ", fiberLink(next.fiber));
+      fiber.since_ns ? " for " + duration(fiber.since_ns) : "", "; waits for ", fiberLink(next.fiber));
   });
   const more = cycle.length > MOST_STEPS ? element("li", null, "and " + (cycle.length - MOST_STEPS) + " more") : null;
   return notice("bad", element("strong", null, "Deadlock: " + plural(cycle.length, "fiber") + (cycle.length === 1 ? " waits for itself" : " wait for each other")), element("ol", null, ...steps, more));
@@ -48,16 +48,16 @@ function stuckNotices(snapshot) {
     const fiber = snapshot.byId.get(worker.running);
     noted.add(worker.running);
     notices.push(notice("warn", element("strong", null, "Worker " + worker.index + " is stuck"), ...(worker.running === null || worker.running === undefined ? [] : [" in ", fiberLink(worker.running)]),
-      fiber && fiber.since_ns ? " since " + duration(fiber.since_ns) : "", worker.homed > 1 ? "; " + plural(worker.homed - 1, "other fiber") + " live there" : ""));
+      fiber && fiber.since_ns ? " for " + duration(fiber.since_ns) : "", worker.homed > 1 ? "; " + plural(worker.homed - 1, "other fiber") + " live there" : ""));
   }
   const long = snapshot.fibers.filter((fiber) => fiber.state === "running" && fiber.since_ns >= LONG_RUN && !noted.has(fiber.id)).slice(0, 4);
   for (const fiber of long) {
-    notices.push(notice("warn", element("strong", null, "Runs without a break: "), fiberLink(fiber.id), " on worker " + fiber.worker + " since " + duration(fiber.since_ns)));
+    notices.push(notice("warn", element("strong", null, "Runs without a break: "), fiberLink(fiber.id), " on worker " + fiber.worker + " for " + duration(fiber.since_ns)));
   }
   const late = snapshot.fibers.filter((fiber) => fiber.state === "ready" && fiber.since_ns >= STUCK_READY);
   if (late.length > 0) {
     const longest = late.reduce((a, b) => (a.since_ns > b.since_ns ? a : b));
-    notices.push(notice("warn", element("strong", null, plural(late.length, "fiber") + " could run and " + (late.length === 1 ? "does" : "do") + " not"), ": ", fiberLink(longest.id), " is ready on worker " + longest.worker + " since " + duration(longest.since_ns)));
+    notices.push(notice("warn", element("strong", null, plural(late.length, "fiber") + " could run and " + (late.length === 1 ? "does" : "do") + " not"), ": ", fiberLink(longest.id), " is ready on worker " + longest.worker + " for " + duration(longest.since_ns)));
   }
   return notices;
 }
@@ -65,7 +65,7 @@ function stuckNotices(snapshot) {
 function calmNotice(snapshot) {
   let longest = null;
   for (const fiber of snapshot.fibers) if (fiber.state === "parked" && (longest === null || fiber.since_ns > longest.since_ns)) longest = fiber;
-  const wait = longest === null ? [] : [" Longest wait: ", fiberLink(longest.id), ", " + clean(longest.reason || "waiting") + " since " + duration(longest.since_ns) + "."];
+  const wait = longest === null ? [] : [" Longest wait: ", fiberLink(longest.id), ", " + clean(longest.reason || "waiting") + " for " + duration(longest.since_ns) + "."];
   return notice("good", element("strong", null, "Nothing looks stuck."), element("span", { class: "quiet" }, ...wait));
 }
 
