@@ -50,8 +50,9 @@ fn the_page_follows_what_changes_unless_it_is_paused() {
         stage.change(|story| story.stuck = true);
         browser.until("document.getElementById('verdict').innerText.includes('Worker 2 is stuck')");
         browser.press("p");
-        browser.until("document.body.className === 'paused'");
+        browser.until("document.body.className === 'paused' && !asking");
         stage.change(|story| story.fibers.push(newcomer(778).since(99_998)));
+        assert_eq!(browser.run("return poll().then(() => state.snapshot.byId.has(778))"), false);
         browser.press("p");
         browser.until("document.getElementById('rows').innerText.includes('newcomer 778')");
     });

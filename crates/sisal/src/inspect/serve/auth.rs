@@ -164,7 +164,9 @@ mod tests {
         assert!(check(Some("Bearer s3cret+"), "/"));
         assert!(check(Some("bearer  s3cret+"), "/"));
         assert!(check(None, "/?a=b&token=s3cret%2B"));
-        for wrong in ["Bearer", "Bearer ", "Bearer s3cret", "Bearer s3cret+x", "Basic s3cret+", "s3cret+"] {
+        for wrong in
+            ["Bearer", "Bearer ", "Bearer s3cret", "Bearer s3cret-", "Bearer s3cret+x", "Basic s3cret+", "s3cret+"]
+        {
             assert!(!check(Some(wrong), "/?token="), "{wrong}");
         }
         assert!(!check(None, "/token=s3cret%2B"));
