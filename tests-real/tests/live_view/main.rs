@@ -44,7 +44,7 @@ fn the_page_follows_what_changes_unless_it_is_paused() {
         let stage = Stage::with(Story::shop(0, 5));
         let Some((browser, _server)) = stage.look() else { return };
         assert!(browser.text("#verdict").contains("Nothing looks stuck"));
-        let newcomer = |id| Fiber::parked(id, "asleep", None, "src/new.rs:1:1").named(&format!("newcomer {id}"));
+        let newcomer = |id| Fiber::parked(id, "asleep", None, "src/new.rs:1:1").named(format!("newcomer {id}"));
         stage.change(|story| story.fibers.push(newcomer(777).since(99_999)));
         browser.until("document.getElementById('rows').innerText.includes('newcomer 777')");
         stage.change(|story| story.stuck = true);
