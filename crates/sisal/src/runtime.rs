@@ -97,7 +97,7 @@ fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
         shared.release_memory();
         Leftover { fibers: Vec::new(), unlisted: 0 }
     } else {
-        shared.call_roll()
+        shared.leftover()
     };
     let stats = Stats::of(shared);
     if shared.config.stats {
@@ -269,7 +269,7 @@ impl fmt::Debug for Runtime {
 pub struct ShutdownReport {
     /// The fibers that were still there when the time was up: they are left behind, with their threads.
     pub leaked: Vec<Fiber>,
-    /// How many more there are of which no more is known: they wait on a worker that is stuck in one of the others.
+    /// How many more there are, which have not started.
     pub unlisted: usize,
     /// What the runtime has done.
     pub stats: Stats,

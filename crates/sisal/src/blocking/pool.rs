@@ -16,11 +16,12 @@ use super::job::{Job, Taken};
 use crate::fiber::waiter::Wait;
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
 use crate::prim::parker::{Awake, ThreadParker};
 use crate::prim::reason::{Place, Reason};
 use crate::queue::chain::Chain;
 use std::io;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -80,7 +81,7 @@ impl Pool {
         let job = Job::new(call, &wait);
         // SAFETY: this frame stays until the job is done: see the module above.
         if unsafe { self.submit(&job) } {
-            let object = ptr::from_ref(&job).addr();
+            let object = Object::of(&job);
             park::park(&wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
         } else {
             // SAFETY: nobody else has it.
@@ -277,7 +278,7 @@ mod tests {
             &wait,
             &Waiting {
                 reason: Reason::Blocking,
-                object: 0,
+                object: Object::NONE,
                 place: std::panic::Location::caller(),
                 deadline: None,
                 cancellable: false,

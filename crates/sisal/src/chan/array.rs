@@ -36,6 +36,7 @@ use crate::park::unpark;
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering, fence};
 use crate::prim::cell::UnsafeCell;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Sight, Watched};
 use crossbeam_utils::CachePadded;
 use std::mem::MaybeUninit;
 
@@ -267,6 +268,12 @@ impl<T> Array<T> {
         }
         drop(waiting);
         claimed.map(Claimed::into_token).into_iter().for_each(unpark);
+    }
+}
+
+impl<T> Watched for Array<T> {
+    fn sight(&self) -> Sight {
+        Sight { closed: Some(self.is_closed()), ..Sight::channel(self.capacity(), self.len()) }
     }
 }
 

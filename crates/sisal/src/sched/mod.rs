@@ -18,6 +18,8 @@ pub(crate) mod idle;
 #[cfg(not(loom))]
 pub(crate) mod alarm;
 #[cfg(not(loom))]
+pub(crate) mod calls;
+#[cfg(not(loom))]
 pub(crate) mod counts;
 #[cfg(not(loom))]
 pub(crate) mod dispatch;
@@ -27,8 +29,6 @@ pub(crate) mod driver;
 pub(crate) mod grow;
 #[cfg(not(loom))]
 pub(crate) mod hogs;
-#[cfg(not(loom))]
-pub(crate) mod homes;
 #[cfg(not(loom))]
 pub(crate) mod jobs;
 #[cfg(not(loom))]
@@ -41,6 +41,8 @@ pub(crate) mod overflow;
 pub(crate) mod place;
 #[cfg(not(loom))]
 pub(crate) mod poke;
+#[cfg(not(loom))]
+pub(crate) mod presence;
 #[cfg(not(loom))]
 pub(crate) mod remote;
 #[cfg(not(loom))]

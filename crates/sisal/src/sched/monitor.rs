@@ -203,14 +203,14 @@ impl Monitor {
         remote.told.must_yield.store(1, Ordering::Relaxed);
         let used = remote.shown.cpu_clock.read().zip(self.seen[worker].used);
         if used.is_some_and(|(now, before)| now.saturating_sub(before) >= SLICE)
-            && let Some(fiber) = remote.shown.running().filter(|_| !remote.shown.has_waited())
+            && let Some(fiber) = remote.presence.running().filter(|_| !remote.presence.running_has_waited())
         {
             self.shared.hogs.remember(fiber.spawned_at());
         }
     }
 
     fn name_blocker(&mut self, worker: usize, held: Duration) {
-        let Some(fiber) = self.shared.remotes[worker].shown.running() else { return };
+        let Some(fiber) = self.shared.remotes[worker].presence.running() else { return };
         if self.shared.config.verbose && !self.named_places.contains(&fiber.spawned_at()) {
             self.named_places.push(fiber.spawned_at());
             eprintln!("sisal: {fiber}, has held worker {worker} for {} ms without yielding", held.as_millis());
@@ -269,7 +269,7 @@ impl Monitor {
 
     /// Whether others wait on a worker that is busy.
     fn delays_others(&self, worker: usize) -> bool {
-        self.shared.remotes[worker].shown.homed_besides_running() > 0 && !self.shared.idle.is_sleeping(worker)
+        self.shared.remotes[worker].presence.homed_besides_running() > 0 && !self.shared.idle.is_sleeping(worker)
     }
 
     fn is_urgent(&self) -> bool {

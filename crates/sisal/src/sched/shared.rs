@@ -6,7 +6,6 @@ use super::idle::{Bed, Idle};
 use super::limit::Limit;
 use super::monitor::Watch;
 use super::remote::{Life, Remote};
-use super::shutdown::RollCall;
 use crate::fiber::header::Header;
 use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::prim::id::FiberId;
@@ -67,7 +66,6 @@ pub(crate) struct Shared {
     /// What threads outside of the runtime have done. Several writers.
     pub(crate) outside: CachePadded<Counts>,
     pub(crate) watch: Watch,
-    pub(crate) roll_call: RollCall,
     /// 1 while the main fiber of `run` has not ended: it is not counted like the others.
     pub(crate) main: AtomicU32,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
@@ -97,7 +95,6 @@ impl Shared {
             limit: config.max_fibers.map(Limit::new),
             outside: CachePadded::new(Counts::new()),
             watch: Watch::new(),
-            roll_call: RollCall::new(),
             main: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
             blocking: OnceLock::new(),

@@ -138,6 +138,7 @@ pub(crate) fn run_main<T>(
         pinned: true,
         spawned_at: place,
         name: Some("main".into()),
+        spawned_by: None,
     });
     shared.main.store(1, Ordering::Relaxed);
     let result = worker.install(|| {

@@ -66,8 +66,6 @@ pub(crate) struct Worker {
     pub(super) abandoned: Cell<Option<Stack>>,
     /// Where the thread's root frame goes on when the loop ends.
     pub(super) root: Cell<Suspended>,
-    /// The first of all fibers that have waited here and are not done.
-    pub(super) homed: Cell<Option<FiberRef>>,
     /// Whether the waits of homed fibers have been cancelled by the stop.
     pub(super) swept: Cell<bool>,
     /// When the loop is to end even though fibers elsewhere are not done.
@@ -82,8 +80,6 @@ pub(crate) struct Worker {
     pub(super) starting: Cell<Option<FiberRef>>,
     /// The last recall of stacks this worker has followed.
     pub(super) recall: Cell<u32>,
-    /// The last roll call this worker has answered.
-    pub(super) roll_call: Cell<u32>,
     /// What was last seen at each worker.
     pub(super) sightings: Box<[Cell<Sighting>]>,
     pub(super) random: RefCell<fastrand::Rng>,
@@ -141,7 +137,6 @@ impl Worker {
             stack: Cell::new(None),
             abandoned: Cell::new(None),
             root: Cell::new(Suspended::NONE),
-            homed: Cell::new(None),
             swept: Cell::new(false),
             leave_at: Cell::new(Moment::NEVER),
             searching: Cell::new(false),
@@ -150,7 +145,6 @@ impl Worker {
             fuel: Cell::new(super::dispatch::FUEL),
             starting: Cell::new(None),
             recall: Cell::new(shared.recall.load(Ordering::Relaxed)),
-            roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
             random: RefCell::new(fastrand::Rng::new()),
             // A thread that unwinds when it becomes a worker, in a destructor that calls `run`, says nothing about its fibers.
