@@ -17,13 +17,14 @@ use crate::fiber::waiter::Wait;
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
+use crate::prim::own_threads;
 use crate::prim::parker::{Awake, ThreadParker};
 use crate::prim::reason::{Place, Reason};
 use crate::queue::chain::Chain;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a thread is kept that has nothing to do.
@@ -121,7 +122,7 @@ impl Pool {
 
     fn start(self: &Arc<Pool>, number: usize, first: Taken) -> io::Result<JoinHandle<()>> {
         let pool = Arc::clone(self);
-        thread::Builder::new().name(format!("{}-{number}", self.name)).spawn(move || pool.work(first))
+        own_threads::spawn(&format!("{}-{number}", self.name), move || pool.work(first))
     }
 
     /// A thread could not be started for `job`; false if the caller has to do it.

@@ -41,7 +41,7 @@ impl Flags {
 
     #[inline]
     pub(crate) fn set_cancellable(&self, cancellable: bool) {
-        self.0.set(self.0.get() & !CANCELLABLE | u8::from(cancellable) * CANCELLABLE);
+        self.0.set((self.0.get() & !CANCELLABLE) | (u8::from(cancellable) * CANCELLABLE));
     }
 
     pub(crate) fn outlook(&self) -> Outlook {
@@ -58,6 +58,6 @@ impl Flags {
             Outlook::External => EXTERNAL,
             Outlook::Unchecked => UNCHECKED,
         };
-        self.0.set(self.0.get() & !(EXTERNAL | UNCHECKED) | bits);
+        self.0.set((self.0.get() & !(EXTERNAL | UNCHECKED)) | bits);
     }
 }

@@ -29,8 +29,6 @@ pub(crate) struct Noted {
     pub(crate) place: Place,
     /// To the next quarter of a microsecond.
     pub(crate) since: Moment,
-    /// The number of the object. (Not to be looked at: see [`WaitNote::object`].)
-    pub(crate) object: usize,
 }
 
 impl WaitNote {
@@ -66,8 +64,7 @@ impl WaitNote {
         }
         // SAFETY: the pointer is null or was made from a reference that lives for ever.
         let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() }?;
-        let object = self.object.load(Ordering::Relaxed).addr();
-        Some(Noted { reason, place, since: Moment(since & !REASON_MASK), object })
+        Some(Noted { reason, place, since: Moment(since & !REASON_MASK) })
     }
 
     /// The object of a fiber that waits and is still: as long as it is, the object can be looked at.

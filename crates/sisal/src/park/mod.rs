@@ -26,6 +26,8 @@ pub(crate) mod scope;
 #[cfg(all(test, loom))]
 mod tests;
 mod thread;
+#[cfg(not(loom))]
+pub(crate) mod waiting_threads;
 
 #[cfg(not(loom))]
 pub(crate) use self::fiber::{me, park, park_for_descriptor};

@@ -15,6 +15,7 @@ pub(crate) mod gate;
 pub(crate) mod id;
 pub(crate) mod lock;
 pub(crate) mod object;
+pub(crate) mod own_threads;
 pub(crate) mod parker;
 pub(crate) mod reason;
 pub(crate) mod task_parker;

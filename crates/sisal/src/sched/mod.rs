@@ -26,6 +26,8 @@ pub(crate) mod dispatch;
 #[cfg(not(loom))]
 pub(crate) mod driver;
 #[cfg(not(loom))]
+pub(crate) mod fresh;
+#[cfg(not(loom))]
 pub(crate) mod grow;
 #[cfg(not(loom))]
 pub(crate) mod hogs;
@@ -57,6 +59,8 @@ pub(crate) mod shutdown;
 pub(crate) mod stacks;
 #[cfg(not(loom))]
 pub(crate) mod starve;
+#[cfg(not(loom))]
+pub(crate) mod stillness;
 #[cfg(not(loom))]
 pub(crate) mod threads;
 #[cfg(not(loom))]

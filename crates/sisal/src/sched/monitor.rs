@@ -15,6 +15,7 @@
 
 use super::remote::Life;
 use super::shared::{Phase, Shared};
+use super::stillness::Vigil;
 use super::threads;
 use crate::fiber::pool;
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
@@ -127,6 +128,7 @@ pub(super) struct Monitor {
     /// When there was last something to watch.
     last_busy: Moment,
     last_trim: Moment,
+    vigil: Vigil,
 }
 
 impl Monitor {
@@ -134,7 +136,16 @@ impl Monitor {
         let now = Moment::now();
         let seen =
             vec![Seen { heartbeat: 0, since: now, used: None, named: false, believed: false }; shared.remotes.len()];
-        Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, last_trim: now }
+        Monitor {
+            shared,
+            seen,
+            named_places: Vec::new(),
+            now,
+            last_waiting: now,
+            last_busy: now,
+            last_trim: now,
+            vigil: Vigil::default(),
+        }
     }
 
     pub(super) fn run(mut self) {
@@ -145,12 +156,15 @@ impl Monitor {
             }
             self.look_at_workers();
             self.trim();
+            let vigil = self.vigil.keep(&self.shared, self.now);
             if self.workers_need_it() {
                 self.last_busy = self.now;
             }
             if self.now.since(self.last_busy) <= LINGER {
                 let tick = if self.is_urgent() { TICK } else { SLOW_TICK };
                 futex::wait(&self.shared.watch.word, AWAKE, Some(tick));
+            } else if let Some(time) = vigil {
+                futex::wait(&self.shared.watch.word, AWAKE, Some(time));
             } else {
                 self.sleep();
             }

@@ -15,7 +15,7 @@
 use crate::fiber::header::{FiberRef, Header};
 use crate::fiber::info::Fiber;
 use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use crate::prim::gate::Gate;
+use crate::prim::gate::{Gate, HoldGuard};
 use crate::queue::link::as_ptr;
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -84,6 +84,11 @@ impl Presence {
         let _guard = self.gate.hold();
         // SAFETY: we hold the gate, and the worker takes it out inside the gate before it ends.
         unsafe { self.running.load(Ordering::Relaxed).as_ref() }.map(Fiber::of)
+    }
+
+    /// Keeps the worker from starting or resuming any fiber.
+    pub(crate) fn hold(&self) -> HoldGuard<'_> {
+        self.gate.hold()
     }
 
     /// Looks at every fiber here.

@@ -64,6 +64,8 @@ pub(crate) struct Shown {
     pub(crate) heartbeat: AtomicU32,
     /// The turn in which the running fiber has said that it will block the worker.
     pub(crate) blocked_turn: AtomicU32,
+    /// Whether, when it fell asleep, it expected something that is neither a fiber nor a thread to wake it.
+    pub(crate) expects: AtomicU8,
     pub(crate) counts: Counts,
     /// Of its thread.
     pub(crate) cpu_clock: CpuClock,
@@ -88,6 +90,7 @@ impl Remote {
             shown: CachePadded::new(Shown {
                 heartbeat: AtomicU32::new(0),
                 blocked_turn: AtomicU32::new(NO_TURN),
+                expects: AtomicU8::new(0),
                 counts: Counts::new(),
                 cpu_clock: CpuClock::new(),
             }),
@@ -125,7 +128,7 @@ impl Remote {
 
 impl Shown {
     /// Whether the fiber that runs there has said that it blocks the worker.
-    pub(super) fn is_declared_blocked(&self) -> bool {
+    pub(crate) fn is_declared_blocked(&self) -> bool {
         self.blocked_turn.load(Ordering::Relaxed) == self.heartbeat.load(Ordering::Relaxed)
     }
 }

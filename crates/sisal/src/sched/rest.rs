@@ -46,6 +46,7 @@ impl Worker {
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let takes_fresh = self.takes_fresh();
+        self.show_prospects();
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
         if !takes_fresh {
@@ -63,6 +64,7 @@ impl Worker {
         } else if self.shared.end_if_quiescent() {
             self.searching.set(idle.withdraw(self.index, bed, epoch));
         } else {
+            self.ask_about_stillness();
             self.nap(epoch);
             let granted = idle.withdraw(self.index, bed, epoch);
             // Woken for what was placed here: if something else comes first, others have to be told of it.

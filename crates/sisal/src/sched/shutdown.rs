@@ -13,6 +13,7 @@
 //!
 //! A worker looks when it is about to sleep, after its fence; the last one to fall asleep sees the counts of all others.
 
+use super::counts::Counts;
 use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::worker::Worker;
@@ -56,13 +57,30 @@ impl Shared {
         }
     }
 
-    fn unfinished(&self) -> u64 {
+    pub(super) fn unfinished(&self) -> u64 {
         // ORDERING: Acquire pairs with the Release in `run_main`. Read first: what main has spawned is counted below.
         let main = u64::from(self.main.load(Ordering::Acquire));
-        let counts = || self.remotes.iter().map(|remote| &remote.shown.counts).chain([&*self.outside]);
-        let finished: u64 = counts().map(|counts| counts.finished.get()).sum();
-        let spawned: u64 = counts().map(|counts| counts.spawned.get()).sum();
-        main + spawned - finished
+        let finished = self.finished();
+        main + self.spawned() - finished
+    }
+
+    /// Whether there is a main fiber that has not ended.
+    pub(crate) fn has_main(&self) -> bool {
+        self.main.load(Ordering::Relaxed) != 0
+    }
+
+    fn counts(&self) -> impl Iterator<Item = &Counts> {
+        self.remotes.iter().map(|remote| &remote.shown.counts).chain([&*self.outside])
+    }
+
+    /// How many fibers have ended. To be summed before [`spawned`](Self::spawned): then that is not less.
+    pub(crate) fn finished(&self) -> u64 {
+        self.counts().map(|counts| counts.finished.get()).sum()
+    }
+
+    /// How many fibers were spawned.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.counts().map(|counts| counts.spawned.get()).sum()
     }
 
     /// If the runtime is stopping and no fiber is left, it ends now; true if this call did it.

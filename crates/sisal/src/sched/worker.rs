@@ -48,6 +48,8 @@ pub(crate) struct Worker {
     pub(super) tick: Cell<u32>,
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
+    /// How many of its fibers wait for something outside of the runtime.
+    pub(crate) outside_waits: Cell<usize>,
     /// What is due when.
     pub(super) timers: Timers<Alarm>,
     /// The clock as it was last read.
@@ -127,6 +129,7 @@ impl Worker {
             tick: Cell::new(0),
             polls: Cell::new(Polls::new()),
             looks: Cell::new(Looks::new()),
+            outside_waits: Cell::new(0),
             timers: Timers::new(),
             now: Cell::new(Moment::now()),
             driver: OnceCell::new(),
