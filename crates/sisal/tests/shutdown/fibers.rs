@@ -89,7 +89,12 @@ fn waits_that_were_under_way_return_cancelled() {
     with_workers(|workers| {
         let runtime = background(workers);
         let waiting = Arc::new(AtomicUsize::new(0));
-        let never = runtime.spawn(|| sleep(LONG)).shared();
+        let sleeps = Arc::clone(&waiting);
+        let never = runtime.spawn(move || {
+            sleeps.fetch_add(1, Ordering::Relaxed);
+            sleep(LONG)
+        });
+        let never = never.shared();
         let spawn_waiter = |wait: fn(&sisal::SharedHandle<_>) -> Option<Cause>| {
             let (waiting, never) = (Arc::clone(&waiting), never.clone());
             runtime.spawn(move || {
@@ -122,7 +127,8 @@ fn waits_that_were_under_way_return_cancelled() {
                 spawn(|| sleep(LONG)).wait().err().map_or(Some(Cause::Shutdown), |cancelled| Some(cancelled.cause))
             }),
         ];
-        until(|| waiting.load(Ordering::Relaxed) == waiters.len());
+        // With the sleeper, which would not be started any more, and then not sleep.
+        until(|| waiting.load(Ordering::Relaxed) == waiters.len() + 1);
         shut_down(runtime);
         for (number, waiter) in waiters.into_iter().enumerate() {
             assert_eq!(waiter.join().unwrap(), Some(Cause::Shutdown), "waiter {number}");
