@@ -63,6 +63,14 @@ impl Spent {
         self.cpu.as_nanos() as f64
     }
 
+    /// Milliseconds of wall and of CPU for each of so many repeats.
+    pub fn millis_each(&self, repeats: usize) -> Sample {
+        /// Milliseconds in a second.
+        const MILLIS: f64 = 1e3;
+        let each = |time: Duration| time.as_secs_f64() * MILLIS / repeats as f64;
+        Sample::new(each(self.wall), each(self.cpu))
+    }
+
     /// Nanoseconds of wall and of CPU per operation.
     pub fn per_operation(&self, operations: usize) -> Sample {
         let operations = operations as f64;
