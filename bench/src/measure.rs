@@ -9,7 +9,16 @@ use crate::sample::Sample;
 
 /// User and system time of all threads of this process so far, to the nanosecond.
 pub fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    reading(ClockId::ProcessCPUTime)
+}
+
+/// The same of the calling thread alone.
+pub fn thread_cpu_time() -> Duration {
+    reading(ClockId::ThreadCPUTime)
+}
+
+fn reading(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 

@@ -71,7 +71,7 @@ pub(super) static CASES: &[Case] = &[
     Case::new("tree-15", "the same of 65,535 nodes", "ns per fork", [tree(15, 1_000, WORKERS), tree(15, 200, WORKERS)]),
     Case::new("tree-20", "the same of 2,097,151 nodes", "ns per fork", [tree(20, 50, WORKERS), tree(20, 10, WORKERS)]),
     Case::new("tree-20-1w", "the same on 1 worker", "ns per fork", [tree(20, 50, 1), tree(20, 10, 1)]),
-    Case::new("fib-35", "fib(35) with a fork at every call", "ms", [fib(35), fib(30)]),
+    Case::new("fib-35", "fib(35) with a fork at every call", "ms", [fib(35), fib(35)]),
     Case::new("sum-10m", "the sum of 10M numbers of 8 bytes", "ms", [sum(10_000_000, 100), sum(10_000_000, 20)]),
     Case::new("sum-100m", "the sum of 100M numbers of 8 bytes", "ms", [sum(100_000_000, 10), sum(100_000_000, 3)]),
     Case::new(

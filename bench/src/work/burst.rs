@@ -1,11 +1,13 @@
 //! Little to do: the CPU time of a runtime after a burst of work, and while a little work trickles in.
 //!
 //! For a burst the contestant brings `start(burst, tasks)`: a driver inside the runtime that spawns so many tasks,
-//! each of which calls [`Burst::run`] and ends. The clock starts as the last of them does, so that whatever looks
+//! each of which calls [`Burst::run`] and ends. The clock starts as the last of them ends, so that whatever looks
 //! for more work before it sleeps is counted.
 //!
 //! For a trickle it brings `spawn(gate)`: hand over one task, from a thread that is none of its own, which arrives
-//! at the gate and ends. The CPU time is that of the process: the thread that hands over is part of it.
+//! at the gate and ends. To hand it over is part of what is counted.
+//!
+//! Not counted is what the thread that measures takes to sleep and to wake, which is more than some take in all.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::spin::{MILLISECOND, spin};
 use super::{Gate, WARM_UP_TASKS};
-use crate::measure::{Spent, Stopwatch};
+use crate::measure::{Spent, Stopwatch, thread_cpu_time};
 use crate::sample::Sample;
 
 /// What a task of a burst computes: about 10 us.
@@ -51,9 +53,9 @@ impl IdleBurst {
         let burst = Burst::new(self.tasks);
         start(burst, self.tasks);
         let ended = burst.over.wait();
-        thread::sleep((ended + self.span).saturating_duration_since(Instant::now()));
+        let own = sleep_until(ended + self.span);
         let after = burst.after.get().expect("the last task has started the clock");
-        cpu_millis(after.stop())
+        cpu_millis(after.stop(), own)
     }
 }
 
@@ -88,25 +90,35 @@ impl Trickle {
     pub fn measure(self, spawn: impl Fn(&'static Gate)) -> Sample {
         hand_over(WARM_UP_TASKS, &spawn);
         let watch = Stopwatch::start();
-        hand_over(self.span.div_duration_f64(PERIOD) as usize, &spawn);
-        cpu_millis(watch.stop())
+        let own = hand_over(self.span.div_duration_f64(PERIOD) as usize, &spawn);
+        cpu_millis(watch.stop(), own)
     }
 }
 
-/// Hands over so many tasks, one every [`PERIOD`], until the last has run.
-fn hand_over(tasks: usize, spawn: &impl Fn(&'static Gate)) {
+/// Hands over so many tasks, one every [`PERIOD`], until the last has run; the CPU time of the sleeps between.
+fn hand_over(tasks: usize, spawn: &impl Fn(&'static Gate)) -> Duration {
     let gate = Gate::new(tasks);
     let mut next = Instant::now();
+    let mut slept = Duration::ZERO;
     for _ in 0..tasks {
         next += PERIOD;
-        thread::sleep(next.saturating_duration_since(Instant::now()));
+        slept += sleep_until(next);
         spawn(gate);
     }
     gate.wait();
+    slept
 }
 
-/// The CPU time is the figure.
-fn cpu_millis(spent: Spent) -> Sample {
+/// Sleeps; the CPU time this takes.
+fn sleep_until(moment: Instant) -> Duration {
+    let before = thread_cpu_time();
+    thread::sleep(moment.saturating_duration_since(Instant::now()));
+    thread_cpu_time() - before
+}
+
+/// The CPU time is the figure, but for that which is the bench's own.
+fn cpu_millis(spent: Spent, own: Duration) -> Sample {
+    let spent = Spent { cpu: spent.cpu.saturating_sub(own), ..spent };
     let millis = spent.millis_each(1).cpu;
     Sample::new(millis, millis)
 }
