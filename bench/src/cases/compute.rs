@@ -90,7 +90,10 @@ pub(super) static CASES: &[Case] = &[
             [starve(6), starve(3)],
         )
     },
-    Case::new("mixed", "1,000 tasks of 10 us to 10 ms, as Pareto has it", "ns per task", [mixed(20), mixed(10)]),
+    Case {
+        references: &["smol"],
+        ..Case::new("mixed", "1,000 tasks of 10 us to 10 ms, as Pareto has it", "ns per task", [mixed(20), mixed(10)])
+    },
     idling("idle-burst", "CPU time in the 10 s after 10,000 tasks of 10 us", [idle_burst(10), idle_burst(2)]),
     idling("trickle", "CPU time while an outside thread spawns a task every ms for 10 s", [trickle(10), trickle(2)]),
 ];
