@@ -7,7 +7,8 @@
 //! For a trickle it brings `spawn(gate)`: hand over one task, from a thread that is none of its own, which arrives
 //! at the gate and ends. To hand it over is part of what is counted.
 //!
-//! Not counted is what the thread that measures takes to sleep and to wake, which is more than some take in all.
+//! Not counted is what the thread that measures takes to sleep and to wake, which is more than some take in all. For
+//! the end of a burst it looks every now and then: to be told of it would cost the last task as much.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,8 @@ use crate::sample::Sample;
 
 /// What a task of a burst computes: about 10 us.
 const ROUNDS: usize = MILLISECOND / 100;
+/// From one look for the end of a burst to the next.
+const LOOK: Duration = Duration::from_millis(5);
 /// From one task that trickles in to the next.
 const PERIOD: Duration = Duration::from_millis(1);
 
@@ -40,7 +43,6 @@ pub struct IdleBurst {
 pub struct Burst {
     left: AtomicUsize,
     after: OnceLock<Stopwatch>,
-    over: &'static Gate,
 }
 
 impl IdleBurst {
@@ -48,30 +50,39 @@ impl IdleBurst {
     pub fn measure(self, start: impl Fn(&'static Burst, usize)) -> Sample {
         let few = Burst::new(WARM_UP_TASKS);
         start(few, WARM_UP_TASKS);
-        few.over.wait();
+        few.wait();
 
         let burst = Burst::new(self.tasks);
         start(burst, self.tasks);
-        let ended = burst.over.wait();
-        let own = sleep_until(ended + self.span);
-        let after = burst.after.get().expect("the last task has started the clock");
-        cpu_millis(after.stop(), own)
+        let (after, own) = burst.wait();
+        thread::sleep(self.span);
+        cpu_millis(after.stop(), thread_cpu_time() - own)
     }
 }
 
 impl Burst {
-    /// A burst the calling thread will wait for.
+    /// A burst of so many tasks.
     fn new(tasks: usize) -> &'static Self {
-        Box::leak(Box::new(Self { left: AtomicUsize::new(tasks), after: OnceLock::new(), over: Gate::new(1) }))
+        Box::leak(Box::new(Self { left: AtomicUsize::new(tasks), after: OnceLock::new() }))
+    }
+
+    /// Waits for its end: the watch that runs from then on, and this thread's CPU time when it was started.
+    fn wait(&self) -> (Stopwatch, Duration) {
+        loop {
+            let own = thread_cpu_time();
+            thread::sleep(LOOK);
+            if let Some(after) = self.after.get() {
+                return (*after, own);
+            }
+        }
     }
 
     /// One of its tasks.
     pub fn run(&self) {
         spin(1, ROUNDS);
-        // ORDERING: the count is all there is; the gate orders the watch before the waiter's read.
+        // ORDERING: the count is all there is.
         if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.after.get_or_init(Stopwatch::start);
-            self.over.arrive();
         }
     }
 }
