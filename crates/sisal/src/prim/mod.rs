@@ -13,6 +13,8 @@ pub(crate) mod clock;
 pub(crate) mod cpu_clock;
 pub(crate) mod id;
 pub(crate) mod lock;
+#[cfg(not(loom))]
+pub(crate) mod os_thread;
 pub(crate) mod parker;
 pub(crate) mod reason;
 pub(crate) mod task_parker;

@@ -8,6 +8,7 @@ use crate::fiber::info::Fiber;
 use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::prim::cpu_clock::CpuClock;
 use crate::prim::id::FiberId;
+use crate::prim::os_thread::OsThread;
 use crate::queue::inbox::Inbox;
 use crate::queue::injector::Injector;
 use crate::queue::link::as_ptr;
@@ -73,6 +74,8 @@ pub(crate) struct Shown {
     pub(crate) counts: Counts,
     /// Of its thread.
     pub(crate) cpu_clock: CpuClock,
+    /// Its thread.
+    pub(crate) thread: OsThread,
     running: Running,
 }
 
@@ -108,6 +111,7 @@ impl Remote {
                 homed: AtomicUsize::new(0),
                 counts: Counts::new(),
                 cpu_clock: CpuClock::new(),
+                thread: OsThread::new(),
                 running: Running {
                     is_homed: AtomicU8::new(0),
                     id: AtomicU64::new(0),
@@ -195,6 +199,13 @@ impl Shown {
     pub(crate) fn homed_besides_running(&self) -> usize {
         let running = self.running.is_homed.load(Ordering::Relaxed);
         self.homed.load(Ordering::Relaxed).saturating_sub(running.into())
+    }
+
+    /// The number of the fiber that runs there, as far as can be seen. Takes no lock, which that fiber might hold.
+    #[cfg_attr(not(feature = "stack-traces"), allow(dead_code, reason = "for those who stop it"))]
+    pub(crate) fn running_id(&self) -> Option<FiberId> {
+        let id = FiberId(self.running.id.load(Ordering::Relaxed));
+        (!self.running.spawned_at.load(Ordering::Relaxed).is_null()).then_some(id)
     }
 
     /// What runs there, as far as can be seen.
