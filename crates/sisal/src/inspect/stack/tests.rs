@@ -77,23 +77,27 @@ fn addresses_of(tracer: &mut Tracer, fiber: FiberRef) -> Addresses {
 /// The names of the functions, without paths, types and numbers.
 fn names(frames: &[Frame]) -> Vec<String> {
     let name = |frame: &Frame| {
-        if frame.function.contains("closure") {
-            return "closure".to_owned();
-        }
         let mut depth = 0;
         let outside = |c: &char| {
             depth += i32::from(*c == '<') - i32::from(*c == '>');
             depth == 0 && *c != '>'
         };
         let plain: String = frame.function.chars().filter(outside).collect();
-        plain.rsplit("::").next().unwrap_or_default().to_owned()
+        let last = plain.rsplit("::").next().unwrap_or_default();
+        if last.contains("closure") { "closure".to_owned() } else { last.to_owned() }
     };
     frames.iter().map(name).collect()
 }
 
+fn frames(fiber: FiberRef) -> Vec<Frame> {
+    Symbols::new().resolve(&addresses_of(&mut Tracer::new(), fiber))
+}
+
+/// What the trace of a fiber of `spawn_and_wait` shows, without the closure that is that function's.
 fn trace(fiber: FiberRef) -> Vec<String> {
-    let addresses = addresses_of(&mut Tracer::new(), fiber);
-    names(&Symbols::new().resolve(&addresses))
+    let mut names = names(&frames(fiber));
+    assert_eq!(names.pop().unwrap(), "closure");
+    names
 }
 
 #[inline(never)]
@@ -150,10 +154,10 @@ fn files_and_lines_are_those_of_the_calls() {
     let (sender, receiver) = chan::bounded(1);
     let line = line!() + 1;
     let (fiber, handle) = spawn_and_wait(&runtime, move || a(&|| receiver.recv().unwrap()));
-    let frames = Symbols::new().resolve(&addresses_of(&mut Tracer::new(), fiber));
-    let last = frames.last().unwrap();
-    assert!(last.file.as_ref().unwrap().ends_with("inspect/stack/tests.rs"), "{last}");
-    assert_eq!(last.line, Some(line), "{last}");
+    let frames = frames(fiber);
+    let [.., own, _of_spawn_and_wait] = &frames[..] else { panic!("{frames:?}") };
+    assert!(own.file.as_ref().unwrap().ends_with("inspect/stack/tests.rs"), "{own}");
+    assert_eq!(own.line, Some(line), "{own}");
     assert!(frames[0].file.as_ref().unwrap().ends_with("chan/receiver.rs"), "{}", frames[0]);
     sender.send(1).unwrap();
     handle.join().unwrap();
@@ -169,10 +173,10 @@ fn frames_go_on_outside_of_bigger_stacks() {
         let wait = move || c(&|| stack::grow(sizes[1], || receiver.recv().unwrap()));
         let (fiber, handle) = spawn_and_wait(&runtime, move || a(&|| stack::grow(sizes[0], &wait)));
         let names = trace(fiber);
-        let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mine: Vec<&str> = known.into_iter().filter(|name| ["recv", "a", "b", "c", "grow"].contains(name)).collect();
-        assert_eq!(mine, ["recv", "grow", "c", "grow", "c", "b", "a"], "{names:?}");
-        assert_eq!(names.last().unwrap(), "closure");
+        let mine: Vec<&str> = names.iter().map(String::as_str).filter(|&name| name != "call_once").collect();
+        let inner = ["recv", "closure", "grow", "closure", "c", "closure"];
+        let outer = ["grow", "closure", "c", "b", "a", "closure"];
+        assert_eq!(mine, [inner, outer].concat());
         sender.send(1).unwrap();
         handle.join().unwrap();
     }
@@ -186,11 +190,11 @@ fn the_main_fiber_shows_its_stack_up_to_run() {
         .max_workers(1)
         .run(|| {
             let main = this_fiber();
-            let (result, names) = mpsc::channel();
-            let child = crate::spawn(move || result.send(trace(main)).unwrap());
+            let (result, found) = mpsc::channel();
+            let child = crate::spawn(move || result.send(names(&frames(main))).unwrap());
             let child = std::cell::Cell::new(Some(child));
             a(&|| usize::from(child.take().unwrap().join().is_ok()));
-            names.recv().unwrap()
+            found.recv().unwrap()
         })
         .unwrap();
     assert_eq!(names, ["join", "closure", "c", "b", "a", "closure"]);
@@ -205,7 +209,7 @@ fn a_deep_stack_is_cut_at_the_outer_end() {
     let addresses = addresses_of(&mut Tracer::new(), fiber);
     assert_eq!(addresses.len(), addresses::MOST_FRAMES);
     assert!(addresses.is_cut());
-    let names = trace(fiber);
+    let names = names(&frames(fiber));
     assert_eq!(names[..4], ["recv", "closure", "deep", "deep"]);
     assert!(names[2..].iter().all(|name| name == "deep"), "{names:?}");
     sender.send(1).unwrap();

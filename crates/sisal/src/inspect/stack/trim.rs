@@ -1,9 +1,9 @@
 //! Which frames of a stack people want to see: their own, and what they called of the runtime.
 //!
-//! - *At the inner end* everything goes that stands inside the call of the runtime that people have made: ways to wait, the switch. If that call
-//!   itself was inlined and nothing is known of it, their own function comes first.
+//! - *Inside a call of the runtime* that people have made everything goes up to the next function of theirs: at the inner end, where a fiber
+//!   waits, and also where the runtime calls theirs in turn. If that call itself was inlined and nothing is known of it, their own
+//!   function comes first.
 //! - *At the outer end* everything goes from where the runtime calls the fiber's closure, and what is between the two.
-//! - *In the middle*, where code of theirs is called by the runtime that is called by theirs, nothing goes.
 //!
 //! Whose code a frame is, its file tells: names are without their paths where a program has line tables only, and functions of ours are
 //! compiled into programs of others. How files are called in debug information depends on how the program was built; so that is found out by
@@ -56,32 +56,30 @@ impl Trimmer {
         Trimmer { sources: functions.into_iter().filter_map(source).collect() }
     }
 
-    /// Takes off what the runtime has at both ends of a stack.
+    /// Takes off what is the runtime's own.
     pub(super) fn trim(&self, mut frames: Vec<Frame>) -> Vec<Frame> {
-        let shown = self.shown(&frames);
-        if shown.is_empty() {
-            return frames;
+        let mut shown = self.shown(&frames).into_iter();
+        if shown.len() > 0 {
+            frames.retain(|_| shown.next().unwrap_or(false));
         }
-        frames.truncate(shown.end);
-        frames.drain(..shown.start);
         frames
     }
 
-    /// Which frames are left.
-    fn shown(&self, frames: &[Frame]) -> std::ops::Range<usize> {
+    /// Which frames are left, from the innermost on; nothing if none are.
+    fn shown(&self, frames: &[Frame]) -> Vec<bool> {
         let origins: Vec<Origin<'_>> = frames.iter().map(|frame| self.origin(frame)).collect();
         let is_user = |origin: &Origin<'_>| *origin == Origin::User;
         let entry = origins.iter().position(|origin| ENTRIES.iter().any(|entry| origin.is_in(entry)));
+        let Some(outermost) = origins[..entry.unwrap_or(origins.len())].iter().rposition(is_user) else {
+            return Vec::new();
+        };
         // If there is no entry, the stack was cut before, or it is none of a fiber.
-        let end =
-            entry.map_or(origins.len(), |entry| origins[..entry].iter().rposition(is_user).map_or(0, |last| last + 1));
-        let first_user = origins[..end].iter().position(is_user).unwrap_or(end);
-        let call = origins[..first_user].iter().rposition(|origin| matches!(origin, Origin::Runtime(_)));
-        match call {
-            None => 0..end,
-            Some(call) if origins[call].is_internal() => call + 1..end,
-            Some(call) => call..end,
-        }
+        let end = if entry.is_some() { outermost + 1 } else { origins.len() };
+        let mut inside_runtime = false;
+        let mut shown: Vec<bool> =
+            origins[..end].iter().rev().map(|origin| origin.is_shown(&mut inside_runtime)).collect();
+        shown.reverse();
+        shown
     }
 
     fn origin<'a>(&self, frame: &'a Frame) -> Origin<'a> {
@@ -123,6 +121,18 @@ impl Origin<'_> {
         path.iter().all(|&name| parts.next() == Some(name))
     }
 
+    /// Whether it is left, all frames outside of it having been looked at; and is what it calls inside the runtime?
+    fn is_shown(&self, inside_runtime: &mut bool) -> bool {
+        match self {
+            Origin::User => {
+                *inside_runtime = false;
+                true
+            }
+            Origin::Neutral => !*inside_runtime,
+            Origin::Runtime(_) => !std::mem::replace(inside_runtime, true) && !self.is_internal(),
+        }
+    }
+
     fn is_internal(&self) -> bool {
         INTERNAL.iter().any(|name| self.is_in(&[name])) && !self.is_in(&PUBLIC)
     }
@@ -156,6 +166,8 @@ mod tests {
             "receive<u8>@~chan/blocking.rs",
             "recv<u8>@~chan/receiver.rs",
             "fetch@/app/src/main.rs",
+            "call_once@/rustc/0123/library/core/src/ops/function.rs",
+            "run_body@~nursery/scope.rs",
             "nursery<..>@~nursery/mod.rs",
             "{closure#0}@/app/src/main.rs",
             "call_once@/rustc/0123/library/core/src/ops/function.rs",
@@ -210,7 +222,9 @@ mod tests {
     fn a_stack_that_was_cut_keeps_its_end() {
         let frames =
             ["sisal::park::fiber::park", "app::deep", "core::ops::function::FnOnce::call_once", "sisal::par::join"];
-        assert_eq!(trimmed(&frames), frames[1..]);
+        assert_eq!(trimmed(&frames), ["app::deep", "sisal::par::join"]);
+        let frames = ["app::deep", "sisal::par::job", "sisal::par::join", "core::iter::for_each"];
+        assert_eq!(trimmed(&frames), ["app::deep", "sisal::par::join", "core::iter::for_each"]);
     }
 
     #[test]
