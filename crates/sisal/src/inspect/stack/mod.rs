@@ -70,8 +70,11 @@ impl Tracer {
     /// the frames of both are found.
     ///
     /// # Safety
-    /// The fiber is not resumed meanwhile, and stays.
+    /// The fiber was left there, is not resumed meanwhile, and stays. One that has not been left yet has no context.
     pub(crate) unsafe fn suspended(&mut self, context: Suspended, stack: Option<Stack>) -> Addresses {
+        if context == Suspended::NONE {
+            return Addresses::new();
+        }
         // SAFETY: the caller's promise.
         let from = unsafe { context.registers() };
         let bounds = stack.map_or(0..0, Stack::usable);
