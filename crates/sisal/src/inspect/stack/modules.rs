@@ -56,6 +56,12 @@ impl Modules {
             if let Some(result) = result {
                 return result.unwrap_or_else(|payload| resume_unwind(payload));
             }
+            if generation.is_none()
+                && let Some(f) = f.take()
+            {
+                // No modules at all, so there is nothing to be unloaded.
+                return f(&mut self.tables);
+            }
             self.tables.unwinder = Unwinder::new();
             fresh.into_iter().for_each(|module| self.tables.unwinder.add_module(module));
             self.generation = generation;
