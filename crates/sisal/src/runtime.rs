@@ -4,6 +4,7 @@
 use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
+use crate::inspect::Metrics;
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
@@ -102,6 +103,7 @@ fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
     let stats = Stats::of(shared);
     if shared.config.stats {
         eprintln!("sisal: {stats}");
+        eprintln!("sisal: {}", Metrics::of(shared).work_done());
     }
     ShutdownReport { leaked: leftover.fibers, unlisted: leftover.unlisted, stats }
 }
@@ -186,6 +188,17 @@ impl Runtime {
     /// The handle by which threads and fibers give this runtime work.
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// What the runtime is doing and has done.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// runtime.run(|| ());
+    /// assert_eq!(runtime.metrics().spawned, 1);
+    /// ```
+    pub fn metrics(&self) -> Metrics {
+        self.handle.metrics()
     }
 
     /// Makes this the runtime in which threads that are in none run what they call of [`par`](crate::par). It stays to the end of the

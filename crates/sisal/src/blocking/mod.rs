@@ -18,7 +18,7 @@ mod pool;
 #[cfg(test)]
 mod tests;
 
-use self::pool::Pool;
+use self::pool::{Load, Pool};
 use crate::prim::reason::{Place, Reason};
 use crate::sched::shared::Shared;
 use crate::sched::worker;
@@ -76,6 +76,11 @@ fn pool_of(shared: &Shared) -> &Arc<Pool> {
     });
     let pool: &dyn Any = &**pool;
     pool.downcast_ref().unwrap_or_else(|| unreachable!("INVARIANT: nothing else is put there"))
+}
+
+/// What the threads of a runtime are doing.
+pub(crate) fn load(shared: &Shared) -> Load {
+    shared.blocking.get().map(|_| pool_of(shared).load()).unwrap_or_default()
 }
 
 /// Ends the threads of a runtime that has ended.

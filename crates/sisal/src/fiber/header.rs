@@ -118,9 +118,19 @@ impl WaitNote {
         self.reason.store(reason as u8, Ordering::Relaxed);
     }
 
+    /// Its waker notes when it made the fiber ready.
+    pub(crate) fn mark_ready(&self, now: Moment) {
+        // ORDERING: Relaxed; the queue it is put into next carries this to the fiber.
+        self.since.store(now.0, Ordering::Relaxed);
+        self.reason.store(Reason::Ready as u8, Ordering::Relaxed);
+    }
+
+    /// The fiber waits no more. Tells when it was made ready, if that was noted.
     #[inline]
-    pub(crate) fn clear(&self) {
+    pub(crate) fn clear(&self) -> Option<Moment> {
+        let marked = self.reason.load(Ordering::Relaxed) == Reason::Ready as u8;
         self.reason.store(Reason::None as u8, Ordering::Relaxed);
+        marked.then(|| Moment(self.since.load(Ordering::Relaxed)))
     }
 
     /// Why and where it waits, and since when, if it does.

@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use crate::prim::id::FiberId;
-use crate::prim::reason::Place;
+use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
 
@@ -21,7 +21,7 @@ pub struct Fiber {
     id: FiberId,
     name: Option<Box<str>>,
     spawned_at: Place,
-    waits: Option<String>,
+    waits: Option<(Reason, Place)>,
 }
 
 impl Fiber {
@@ -31,7 +31,7 @@ impl Fiber {
 
     /// With what it waits for, if it does.
     pub(crate) fn with_wait(header: &Header) -> Fiber {
-        let waits = header.wait.read().map(|(reason, place, _)| format!("{reason} at {place}"));
+        let waits = header.wait.read().map(|(reason, place, _)| (reason, place));
         Fiber { waits, ..Fiber::of(header) }
     }
 
@@ -49,6 +49,11 @@ impl Fiber {
         self.name.as_deref()
     }
 
+    /// Why it waits, if it does and that was asked for.
+    pub(crate) fn waits_for(&self) -> Option<Reason> {
+        self.waits.map(|(reason, _)| reason)
+    }
+
     /// Where in the source it was spawned.
     pub fn spawned_at(&self) -> &'static Location<'static> {
         self.spawned_at
@@ -63,7 +68,7 @@ impl fmt::Display for Fiber {
         }
         write!(f, ", spawned at {}", self.spawned_at)?;
         match &self.waits {
-            Some(waits) => write!(f, ", {waits}"),
+            Some((reason, place)) => write!(f, ", {reason} at {place}"),
             None => Ok(()),
         }
     }

@@ -270,9 +270,12 @@ impl Worker {
     /// Parks the running fiber; returns when it has been unparked, which may have happened already.
     #[inline(always)]
     pub(crate) fn park(&self, me: FiberRef) {
+        let activity = &self.remote().shown.activity;
+        activity.parks.tally(1);
         me.state.park();
         self.suspend(me);
         me.state.resume();
+        activity.wakes.tally(1);
     }
 
     /// Lets others have a turn.
@@ -282,10 +285,11 @@ impl Worker {
             return;
         }
         me.wait.write(Reason::Yield, 0, place, self.coarse_now());
+        self.time_if_due(me);
         // SAFETY: a running fiber stands in no queue, and is alive until it has run to its end.
         unsafe { self.ready.push(me.as_ptr()) };
         self.suspend(me);
-        me.wait.clear();
+        self.note_resumed(me);
     }
 
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.

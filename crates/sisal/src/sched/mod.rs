@@ -11,7 +11,8 @@
 //! - [`jobs`]: the halves of forks that others may run; [`hogs`]: fibers that compute for long.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
 //! - [`monitor`]: the thread that watches workers; [`overflow`]: what is said when a stack ends.
-//! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done.
+//! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done,
+//!   [`latency`]: and how soon.
 
 pub(crate) mod idle;
 
@@ -31,6 +32,8 @@ pub(crate) mod hogs;
 pub(crate) mod homes;
 #[cfg(not(loom))]
 pub(crate) mod jobs;
+#[cfg(not(loom))]
+pub(crate) mod latency;
 #[cfg(not(loom))]
 pub(crate) mod limit;
 #[cfg(not(loom))]

@@ -107,7 +107,7 @@ impl Shared {
 /// What the monitor remembers of one worker.
 #[derive(Clone)]
 struct Seen {
-    heartbeat: u32,
+    heartbeat: u64,
     since: Moment,
     /// What its thread had used of a processor when it was first seen to be at the same turn as before.
     used: Option<Duration>,

@@ -1,6 +1,6 @@
 //! The part of a worker that other threads reach.
 
-use super::counts::Counts;
+use super::counts::{Activity, Counts};
 use super::idle::Bed;
 use super::poke::Pokes;
 use crate::fiber::header::{FiberRef, Header};
@@ -31,8 +31,8 @@ pub(crate) enum Life {
     Retiring = 3,
 }
 
-/// Stands for none. It is one, every 2^32 turns, and then the monitor is a little early.
-pub(super) const NO_TURN: u32 = u32::MAX;
+/// Stands for none.
+pub(super) const NO_TURN: u64 = u64::MAX;
 
 /// See the [module](self). Fields that different threads write stand on different cache lines.
 pub(crate) struct Remote {
@@ -64,13 +64,14 @@ pub(crate) struct Told {
 
 /// What a worker shows to others.
 pub(crate) struct Shown {
-    /// Changes with every fiber that gets its turn.
-    pub(crate) heartbeat: AtomicU32,
+    /// Counts turns, and so changes with every fiber that gets one.
+    pub(crate) heartbeat: AtomicU64,
     /// The turn in which the running fiber has said that it will block the worker.
-    pub(crate) blocked_turn: AtomicU32,
+    pub(crate) blocked_turn: AtomicU64,
     /// How many started, unfinished fibers that have waited here there are.
     pub(crate) homed: AtomicUsize,
     pub(crate) counts: Counts,
+    pub(crate) activity: Activity,
     /// Of its thread.
     pub(crate) cpu_clock: CpuClock,
     running: Running,
@@ -103,10 +104,11 @@ impl Remote {
                 starved_with_pinned: AtomicU8::new(0),
             }),
             shown: CachePadded::new(Shown {
-                heartbeat: AtomicU32::new(0),
-                blocked_turn: AtomicU32::new(NO_TURN),
+                heartbeat: AtomicU64::new(0),
+                blocked_turn: AtomicU64::new(NO_TURN),
                 homed: AtomicUsize::new(0),
                 counts: Counts::new(),
+                activity: Activity::new(),
                 cpu_clock: CpuClock::new(),
                 running: Running {
                     is_homed: AtomicU8::new(0),
@@ -189,6 +191,11 @@ impl Shown {
     /// Whether the fiber that runs there has waited before.
     pub(crate) fn has_waited(&self) -> bool {
         self.running.is_homed.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a fiber runs there, as far as can be seen, and whether that has waited before.
+    pub(crate) fn runs_one(&self) -> Option<bool> {
+        (!self.running.spawned_at.load(Ordering::Relaxed).is_null()).then(|| self.has_waited())
     }
 
     /// How many fibers live there besides the one that runs, as far as can be seen.

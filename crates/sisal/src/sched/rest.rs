@@ -48,6 +48,7 @@ impl Worker {
         let takes_fresh = self.takes_fresh();
         // What ran last runs no more: whoever looks right after we were woken is not to take it for stuck.
         self.remote().shown.show_none();
+        self.show_descriptors();
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
         if !takes_fresh {

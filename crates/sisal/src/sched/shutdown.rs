@@ -15,23 +15,29 @@
 
 use super::remote::Life;
 use super::shared::{Phase, Shared};
-use super::worker::Worker;
+use super::worker::{self, Worker};
 use crate::fiber::info::Fiber;
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::futex;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::ptr;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 use std::time::Duration;
 
 /// Asks every worker which fibers live on it.
 pub(crate) struct RollCall {
     number: AtomicU32,
+    /// Held by whoever calls it: one at a time.
+    caller: Mutex<()>,
     answers: Mutex<Answers>,
     answered: Condvar,
 }
 
 #[derive(Default)]
 struct Answers {
+    /// Of the call that these are for.
+    number: u32,
     fibers: Vec<Fiber>,
     workers: Vec<usize>,
 }
@@ -41,7 +47,12 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(200);
 
 impl RollCall {
     pub(crate) fn new() -> RollCall {
-        RollCall { number: AtomicU32::new(0), answers: Mutex::default(), answered: Condvar::new() }
+        RollCall {
+            number: AtomicU32::new(0),
+            caller: Mutex::default(),
+            answers: Mutex::default(),
+            answered: Condvar::new(),
+        }
     }
 }
 
@@ -80,7 +91,8 @@ impl Shared {
         }
     }
 
-    fn unfinished(&self) -> u64 {
+    /// How many fibers have not ended, the main fiber among them.
+    pub(crate) fn unfinished(&self) -> u64 {
         // ORDERING: Acquire pairs with the Release in `run_main`. Read first: what main has spawned is counted below.
         let main = u64::from(self.main.load(Ordering::Acquire));
         let counts = || self.remotes.iter().map(|remote| &remote.shown.counts).chain([&*self.outside]);
@@ -128,7 +140,12 @@ impl Shared {
             let remotes = self.remotes.iter().enumerate();
             remotes.filter(|(_, remote)| remote.life() != Life::Absent).map(|(worker, _)| worker)
         };
-        self.roll_call.number.fetch_add(1, Ordering::Relaxed);
+        let _caller = self.become_caller();
+        let mut answers = self.roll_call.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = self.roll_call.number.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        *answers = Answers { number, ..Answers::default() };
+        drop(answers);
+        self.answer_for_ourselves();
         self.wake_all();
         let until = Moment::now().after(ANSWER_WITHIN);
         let mut answers = self.roll_call.answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +157,7 @@ impl Shared {
             let waited = self.roll_call.answered.wait_timeout(answers, left);
             answers = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let Answers { mut fibers, workers } = std::mem::take(&mut *answers);
+        let Answers { mut fibers, workers, .. } = std::mem::take(&mut *answers);
         let mut unlisted = 0;
         for worker in present().filter(|worker| !workers.contains(worker)) {
             let shown = &self.remotes[worker].shown;
@@ -151,17 +168,45 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Waits until nobody else calls the roll. Whoever does may wait for the worker that we are on.
+    fn become_caller(&self) -> MutexGuard<'_, ()> {
+        loop {
+            match self.roll_call.caller.try_lock() {
+                Ok(guard) => return guard,
+                Err(TryLockError::Poisoned(guard)) => return guard.into_inner(),
+                Err(TryLockError::WouldBlock) => self.answer_for_ourselves(),
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Nobody else can answer for the worker that we are on.
+    fn answer_for_ourselves(&self) {
+        worker::with_current(|worker| {
+            if let Some(worker) = worker.filter(|worker| ptr::eq(&*worker.shared, self))
+                && worker.owes_roll_call()
+            {
+                worker.answer_roll_call();
+            }
+        });
+    }
+}
+
 impl Worker {
     pub(super) fn owes_roll_call(&self) -> bool {
         self.shared.roll_call.number.load(Ordering::Relaxed) != self.roll_call.get()
     }
 
     pub(super) fn answer_roll_call(&self) {
-        self.roll_call.set(self.shared.roll_call.number.load(Ordering::Relaxed));
+        let number = self.shared.roll_call.number.load(Ordering::Relaxed);
+        self.roll_call.set(number);
         let mut answers = self.shared.roll_call.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.fibers.extend(self.list_started());
-        answers.workers.push(self.index);
-        self.shared.roll_call.answered.notify_all();
+        if answers.number == number {
+            answers.fibers.extend(self.list_started());
+            answers.workers.push(self.index);
+            self.shared.roll_call.answered.notify_all();
+        }
     }
 
     /// Whether this worker's loop is to end.

@@ -71,6 +71,7 @@ fn run_worker(shared: &Arc<Shared>, index: usize, stack: Stack) {
         }
     });
     worker.stacks.give_all(shared);
+    shared.remotes[index].shown.activity.descriptors.store(0, Ordering::Relaxed);
     if shared.phase() == Phase::Ended {
         shared.remotes[index].set_life(Life::Absent);
     }
@@ -151,6 +152,7 @@ pub(crate) fn run_main<T>(
         result
     });
     worker.stacks.give_all(shared);
+    shared.remotes[0].shown.activity.descriptors.store(0, Ordering::Relaxed);
     shared.remotes[0].set_life(Life::Absent);
     result
 }
