@@ -23,6 +23,7 @@ use crate::fiber::body::Ended;
 use crate::fiber::current;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
+use crate::fiber::spans;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
 use crate::prim::fork;
@@ -295,13 +296,16 @@ impl Worker {
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
     #[inline(always)]
     fn suspend(&self, me: FiberRef) {
+        let spans = spans::leave();
         if std::thread::panicking() {
-            return self.suspend_in_unwinding(me);
+            self.suspend_in_unwinding(me);
+        } else {
+            if self.unwinding.get().fibers != 0 {
+                self.unwinding.set(self.unwinding.get().over());
+            }
+            self.leave(me);
         }
-        if self.unwinding.get().fibers != 0 {
-            self.unwinding.set(self.unwinding.get().over());
-        }
-        self.leave(me);
+        spans.enter_again();
     }
 
     /// While a fiber is suspended in its unwinding, the thread's panic count tells others nothing about themselves. The one that
