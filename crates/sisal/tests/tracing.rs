@@ -3,7 +3,7 @@
 mod common;
 
 use common::watchdog::guarded;
-use common::{background, fixed, rounds, shut_down, with_workers};
+use common::{background, child, fixed, rounds, shut_down, with_workers};
 use sisal::{blocking, join_all, nursery, par, sleep, spawn, spawn_local, yield_now};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
-use tracing::{Event, Subscriber, debug_span, info, info_span};
+use tracing::{Event, Level, Subscriber, debug_span, info, info_span};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -19,6 +19,8 @@ use tracing_subscriber::registry::LookupSpan;
 #[derive(Default)]
 struct Record {
     events: Mutex<Vec<(String, Option<&'static str>)>>,
+    /// The fields of warnings.
+    warnings: Mutex<Vec<HashMap<&'static str, String>>>,
     open: Mutex<HashMap<&'static str, i32>>,
 }
 
@@ -61,10 +63,14 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recorder {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut message = Message(String::new());
-        event.record(&mut message);
+        let mut fields = Fields::default();
+        event.record(&mut fields);
         let span = context.lookup_current().map(|span| span.name());
-        record().events.lock().unwrap().push((message.0, span));
+        let message = fields.0.get("message").cloned().unwrap_or_default();
+        record().events.lock().unwrap().push((message, span));
+        if *event.metadata().level() == Level::WARN {
+            record().warnings.lock().unwrap().push(fields.0);
+        }
     }
 
     fn on_exit(&self, id: &Id, context: Context<'_, S>) {
@@ -76,13 +82,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recorder {
     }
 }
 
-struct Message(String);
+#[derive(Default)]
+struct Fields(HashMap<&'static str, String>);
 
-impl Visit for Message {
+impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        if field.name() == "message" {
-            self.0 = format!("{value:?}");
-        }
+        self.0.insert(field.name(), format!("{value:?}"));
     }
 }
 
@@ -366,4 +371,27 @@ fn a_subscriber_may_panic_and_wait() {
     });
     assert_eq!(spans_of("it has waited"), [Some("waits when it is left")]);
     assert_eq!(open("waits when it is left"), 0);
+}
+
+#[test]
+fn a_fiber_that_blocks_its_worker_is_named_by_a_warning_and_not_on_standard_error() {
+    let ended = child::run(|| {
+        record();
+        let runtime = fixed(1).blocked_after(Duration::from_millis(5)).build().unwrap();
+        let warnings = || record().warnings.lock().unwrap();
+        let blocker = runtime.handle().builder().name("blocker").spawn(move || {
+            while warnings().is_empty() {
+                std::thread::yield_now();
+            }
+        });
+        blocker.join().unwrap();
+        let warning = warnings().remove(0);
+        assert_eq!(warning["message"], "a fiber blocks its worker");
+        assert_eq!((&*warning["fiber.id"], &*warning["fiber.name"]), ("#1", "\"blocker\""));
+        assert!(warning["fiber.spawned_at"].starts_with("crates/sisal/tests/tracing.rs:"), "{warning:?}");
+        assert_eq!(warning["worker"], "0");
+        assert!(warning["held_ms"].parse::<u64>().unwrap() >= 5);
+        shut_down(runtime);
+    });
+    ended.well().not_saying("has held worker");
 }

@@ -10,7 +10,8 @@
 //!   wait on it.
 //! - [`jobs`]: the halves of forks that others may run; [`hogs`]: fibers that compute for long.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
-//! - [`monitor`]: the thread that watches workers; [`overflow`]: what is said when a stack ends.
+//! - [`monitor`]: the thread that watches workers; [`blockers`]: what it says of those that block them; [`overflow`]: what is said when
+//!   a stack ends.
 //! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done,
 //!   [`latency`]: and how soon.
 
@@ -18,6 +19,8 @@ pub(crate) mod idle;
 
 #[cfg(not(loom))]
 pub(crate) mod alarm;
+#[cfg(not(loom))]
+pub(crate) mod blockers;
 #[cfg(not(loom))]
 pub(crate) mod counts;
 #[cfg(not(loom))]
@@ -62,5 +65,8 @@ pub(crate) mod starve;
 pub(crate) mod threads;
 #[cfg(not(loom))]
 pub(crate) mod unpark;
+#[cfg(not(loom))]
+#[cfg_attr(not(feature = "tracing"), path = "no_warning.rs")]
+mod warning;
 #[cfg(not(loom))]
 pub(crate) mod worker;

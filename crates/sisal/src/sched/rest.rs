@@ -71,6 +71,9 @@ impl Worker {
             // Woken for what was placed here: if something else comes first, others have to be told of it.
             self.searching.set(granted || (!self.remote().lane.is_empty() && idle.try_search_again()));
         }
+        if self.shared.config.naming.watches_all() {
+            self.shared.watch.note_busy();
+        }
         false
     }
 

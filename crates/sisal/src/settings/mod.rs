@@ -20,8 +20,8 @@ mod setting;
 pub use error::BuildError;
 
 use setting::{
-    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS,
-    VERBOSE, WORKERS,
+    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT,
+    STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub(crate) const DEFAULT_BLOCKING_THREADS: usize = 512;
 pub(crate) const DEFAULT_NAME: &str = "sisal";
 /// How long the end of a run waits for fibers that don't end.
 pub(crate) const DEFAULT_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// A fiber that holds its worker for so long is worth a word.
+pub(crate) const DEFAULT_BLOCKED_AFTER: Duration = Duration::from_millis(100);
 /// Longer timeouts are cut to this: 30 years, which can be added to any `Instant`.
 pub(crate) const LONGEST_TIMEOUT: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
@@ -68,6 +70,8 @@ pub(crate) struct Settings {
     pub(crate) stats: bool,
     /// How long the end of a run waits. INVARIANT: at most [`LONGEST_TIMEOUT`].
     pub(crate) shutdown_timeout: Duration,
+    /// When a fiber that blocks its worker is named, if somebody has said that; nothing is for never.
+    pub(crate) blocked_after: Option<Duration>,
 }
 
 /// What a builder was told; `None` is what it wasn't.
@@ -83,6 +87,7 @@ pub(crate) struct Overrides {
     pub(crate) verbose: Option<bool>,
     pub(crate) stats: Option<bool>,
     pub(crate) shutdown_timeout: Option<Duration>,
+    pub(crate) blocked_after: Option<Duration>,
 }
 
 /// Settles every setting: builder first, then the environment, then the default.
@@ -113,6 +118,7 @@ fn resolve_with(
         verbose: verbose.is_some_and(|found| found.value),
         stats: stats.is_some_and(|found| found.value),
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
+        blocked_after: BLOCKED_AFTER.find(overrides.blocked_after, env)?.map(|found| found.value),
     })
 }
 
@@ -222,6 +228,7 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(10),
+            blocked_after: None,
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
         assert!(resolve(&nothing(), |_| None).unwrap().workers >= 1);
@@ -240,6 +247,7 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "1"),
             ("SISAL_SHUTDOWN_TIMEOUT", "500ms"),
+            ("SISAL_BLOCKED_AFTER", "20ms"),
         ];
         let expected = Settings {
             workers: 5,
@@ -252,6 +260,7 @@ mod tests {
             verbose: true,
             stats: true,
             shutdown_timeout: Duration::from_millis(500),
+            blocked_after: Some(Duration::from_millis(20)),
         };
         assert_eq!(resolved(&nothing(), &variables, 2).unwrap(), expected);
     }
@@ -269,6 +278,7 @@ mod tests {
             verbose: Some(false),
             stats: Some(false),
             shutdown_timeout: Some(Duration::from_secs(1)),
+            blocked_after: Some(Duration::ZERO),
         };
         let variables = [
             ("SISAL_WORKERS", "abc"),
@@ -281,6 +291,7 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "maybe"),
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
+            ("SISAL_BLOCKED_AFTER", "soon"),
         ];
         let expected = Settings {
             workers: 2,
@@ -293,6 +304,7 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(1),
+            blocked_after: Some(Duration::ZERO),
         };
         assert_eq!(resolved(&overrides, &variables, 8).unwrap(), expected);
     }
@@ -382,6 +394,7 @@ mod tests {
             (("SISAL_NAME", ""), "SISAL_NAME=\"\" (set, but empty): expected text that isn't empty"),
             (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
+            (("SISAL_BLOCKED_AFTER", "20us"), "SISAL_BLOCKED_AFTER=20us: expected seconds such as"),
             (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
         ];
         for (variable, expected) in cases {
