@@ -184,6 +184,7 @@ impl Worker {
             unsafe { fiber.free() };
         }
         current::with(|current| current.fiber.set(None));
+        shown.show_ended();
         if let Some(limit) = &self.shared.limit
             && let Some(token) = limit.leave()
         {

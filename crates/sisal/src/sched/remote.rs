@@ -179,6 +179,12 @@ impl Shown {
         self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
     }
 
+    /// The fiber that ran is done.
+    #[inline]
+    pub(crate) fn show_ended(&self) {
+        self.running.spawned_at.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
     /// `fiber`, which runs, is about to end: nobody may read its name from here any more.
     #[inline]
     pub(crate) fn retract(&self, fiber: FiberRef) {
