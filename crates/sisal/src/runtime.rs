@@ -4,7 +4,7 @@
 use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
-use crate::inspect::{self, Snapshot};
+use crate::inspect::{self, Metrics, Snapshot};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
@@ -78,7 +78,7 @@ pub(crate) fn run_here<T>(config: Config, place: Place, f: impl FnOnce() -> T) -
 
 fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     let shared = Arc::new(Shared::new(config));
-    inspect::deadlock::watch(&shared);
+    inspect::watch(&shared);
     if shared.config.verbose {
         let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
         let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
@@ -104,6 +104,7 @@ fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
     let stats = Stats::of(shared);
     if shared.config.stats {
         eprintln!("sisal: {stats}");
+        eprintln!("sisal: {}", Metrics::of(shared).work_done());
     }
     ShutdownReport { leaked: leftover.fibers, unlisted: leftover.unlisted, stats }
 }
@@ -201,6 +202,17 @@ impl Runtime {
     /// The handle by which threads and fibers give this runtime work.
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// What the runtime is doing and has done.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// runtime.run(|| ());
+    /// assert_eq!(runtime.metrics().spawned, 1);
+    /// ```
+    pub fn metrics(&self) -> Metrics {
+        self.handle.metrics()
     }
 
     /// Makes this the runtime in which threads that are in none run what they call of [`par`](crate::par). It stays to the end of the

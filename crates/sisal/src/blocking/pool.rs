@@ -30,6 +30,16 @@ use std::time::Duration;
 /// How long a thread is kept that has nothing to do.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
+/// What a pool is doing.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Threads that run a call, or are about to.
+    pub(crate) busy: usize,
+    pub(crate) idle: usize,
+    /// Calls that no thread has taken yet.
+    pub(crate) queued: usize,
+}
+
 /// See the [module](self).
 pub(super) struct Pool {
     name: String,
@@ -40,6 +50,8 @@ pub(super) struct Pool {
 
 struct State {
     line: Chain<Job>,
+    /// How many jobs are in the line.
+    queued: usize,
     /// Those that went to sleep last are at the end.
     idle: Vec<Arc<ThreadParker>>,
     /// How many there are, or are being started. INVARIANT: at most `Pool::most`.
@@ -54,7 +66,9 @@ impl State {
     /// The first job of the line.
     fn next(&mut self) -> Option<Taken> {
         // SAFETY: who stands in the line parks until its job is done, and it is in nobody else's hands.
-        self.line.pop().map(|job| unsafe { Taken::new(job) })
+        let job = self.line.pop().map(|job| unsafe { Taken::new(job) });
+        self.queued -= usize::from(job.is_some());
+        job
     }
 }
 
@@ -62,6 +76,7 @@ impl Pool {
     pub(super) fn new(name: &str, most: usize, keep_alive: Duration) -> Pool {
         let state = State {
             line: Chain::new(),
+            queued: 0,
             idle: Vec::new(),
             threads: 0,
             started: 0,
@@ -190,6 +205,12 @@ impl Pool {
         }
     }
 
+    pub(super) fn load(&self) -> Load {
+        let state = self.lock();
+        let idle = state.idle.len();
+        Load { busy: state.threads - idle, idle, queued: state.queued }
+    }
+
     /// Waits for the end of all threads, when no more jobs come.
     pub(super) fn end(&self) {
         let mut state = self.lock();
@@ -209,6 +230,7 @@ impl Pool {
 unsafe fn enqueue(mut state: MutexGuard<'_, State>, job: &Job) {
     // SAFETY: the caller's promise; it is popped before it is done.
     unsafe { state.line.push(job) };
+    state.queued += 1;
     let idle = state.idle.pop();
     drop(state);
     if let Some(thread) = idle {

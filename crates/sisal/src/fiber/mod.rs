@@ -35,6 +35,9 @@ pub(crate) mod local;
 pub(crate) mod panic_hook;
 #[cfg(not(loom))]
 pub(crate) mod pool;
+#[cfg(not(loom))]
+#[cfg_attr(not(feature = "tracing"), path = "no_spans.rs")]
+pub(crate) mod spans;
 
 #[cfg(not(loom))]
 pub use self::{

@@ -50,9 +50,18 @@ impl WaitNote {
         self.since.store(since.0 & !REASON_MASK | reason as u64, Ordering::Relaxed);
     }
 
+    /// Its waker notes when it made the fiber ready.
+    pub(crate) fn mark_ready(&self, now: Moment) {
+        // ORDERING: Relaxed; the queue it is put into next carries this to the fiber.
+        self.since.store(now.0 & !REASON_MASK | Reason::Ready as u64, Ordering::Relaxed);
+    }
+
+    /// The fiber waits no more. Tells when it was made ready, if that was noted.
     #[inline]
-    pub(crate) fn clear(&self) {
+    pub(crate) fn clear(&self) -> Option<Moment> {
+        let since = self.since.load(Ordering::Relaxed);
         self.since.store(Reason::None as u64, Ordering::Relaxed);
+        (since & REASON_MASK == Reason::Ready as u64).then_some(Moment(since & !REASON_MASK))
     }
 
     /// Why and where it waits, on what, and since when, if it does.

@@ -35,7 +35,7 @@ const POSSIBLE_AFTER: Duration = Duration::from_secs(1);
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// Lets deadlocks be looked for in a runtime.
-pub(crate) fn watch(shared: &Shared) {
+pub(super) fn watch(shared: &Shared) {
     if shared.config.on_deadlock != OnDeadlock::Ignore {
         let _ = shared.stillness.examiner.set(examine);
     }

@@ -1,6 +1,7 @@
 //! Looking at a runtime: what every fiber does and waits for, and what the runtime has done.
 //!
 //! - [`snapshot()`], [`fibers`]: everything that can be seen, as plain values, text or JSON.
+//! - [`metrics()`]: counts and lengths, also for Prometheus.
 //! - [`leaks`]: fibers that have waited for long, and that nothing from outside will wake.
 //! - [`external_wait`], [`no_deadlock_check`]: for waits that the search for deadlocks is to leave alone.
 //!
@@ -11,11 +12,12 @@
 //! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `graph` finds cycles, `deadlock` says when nothing can
 //! ever run again.
 
-pub(crate) mod deadlock;
+mod deadlock;
 mod frame;
 mod graph;
 pub(crate) mod json;
 mod leaks;
+mod metrics;
 mod snapshot;
 #[cfg(feature = "stack-traces")]
 mod stack;
@@ -28,6 +30,12 @@ mod traces;
 pub use self::deadlock::{external_wait, no_deadlock_check};
 pub use self::frame::Frame;
 pub use self::leaks::leaks;
+pub use self::metrics::{
+    BlockingThreads, IoMetrics, LatencyHistogram, LatencyRange, Metrics, QueueLengths, StackMetrics, WorkerMetrics,
+    WorkerQueues, metrics,
+};
+#[cfg(feature = "metrics")]
+pub use self::metrics::{MetricsReporter, report_metrics};
 pub use self::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };
@@ -64,6 +72,12 @@ pub fn snapshot() -> Option<Snapshot> {
 /// ```
 pub fn fibers() -> Vec<FiberInfo> {
     snapshot().map_or_else(Vec::new, |snapshot| snapshot.fibers)
+}
+
+/// Lets a new runtime be watched: for deadlocks, and for fibers that block their workers.
+pub(crate) fn watch(shared: &Shared) {
+    deadlock::watch(shared);
+    traces::install_hook();
 }
 
 pub(crate) fn of(shared: &Shared) -> Snapshot {

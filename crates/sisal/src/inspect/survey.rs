@@ -129,7 +129,7 @@ fn see(sighted: &Sighted<'_>, worker: usize, now: Moment, objects: &mut Objects)
     let is_woken = !sighted.runs && fiber.parked_wait().is_some_and(|wait| wait.woken().is_some());
     let state = match reason {
         Reason::None => FiberState::Running,
-        Reason::Yield => FiberState::Ready,
+        Reason::Yield | Reason::Ready => FiberState::Ready,
         _ if is_woken => FiberState::Ready,
         _ => FiberState::Parked,
     };

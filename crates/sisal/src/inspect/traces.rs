@@ -5,6 +5,7 @@ use super::frame::Frame;
 use super::snapshot::FiberInfo;
 use super::stack::{Addresses, Symbols, Tracer};
 use crate::prim::id::FiberId;
+use crate::sched::blockers::install_stack_hook;
 use crate::sched::presence::Sighted;
 use crate::sched::remote::Remote;
 use std::collections::HashMap;
@@ -80,4 +81,14 @@ impl Traces {
             fiber.trace = collected.found.get(&fiber.id).and_then(|number| traces[*number].clone());
         }
     }
+}
+
+/// Lets what is said of a fiber that blocks its worker have its stack.
+pub(super) fn install_hook() {
+    install_stack_hook(|shared, worker| {
+        let sample = Tracer::new().running(&shared.remotes[worker], PATIENCE)?;
+        sample.fiber?;
+        let frames = Symbols::with(|symbols| symbols.resolve(&sample.addresses));
+        Some(frames.iter().map(|frame| format!("{frame}\n")).collect())
+    });
 }

@@ -80,7 +80,7 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         Some(deadline) => {
             let now = worker.read_clock();
             // SAFETY: the timer is in this frame, and removed below.
-            unsafe { worker.timers().insert(NonNull::from(&timer), deadline.0, now.0) };
+            unsafe { worker.arm(&timer, deadline, now) };
             now
         }
         None => worker.coarse_now(),
@@ -93,10 +93,10 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
     // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
     worker.park(me);
     me.parked_by.set(None);
-    me.wait.clear();
+    worker.note_resumed(me);
     worker.outside_waits.set(worker.outside_waits.get() - outside);
     if deadline.is_some() {
-        worker.timers().remove(&timer);
+        worker.disarm(&timer);
     }
     wait.woken().unwrap_or_else(|| unreachable!("INVARIANT: an unpark comes after the claim"))
 }

@@ -14,6 +14,8 @@ pub(crate) enum Reason {
     None = 0,
     /// It gave way to others and is ready.
     Yield,
+    /// Its wait is over and it is ready, as its waker noted: see `sched/latency`.
+    Ready,
     /// For a time to come.
     Sleep,
     /// For the end of another fiber.
@@ -79,9 +81,10 @@ pub(crate) enum Reason {
 
 impl Reason {
     /// In the order of their numbers.
-    const ALL: [Reason; 32] = [
+    const ALL: [Reason; 33] = [
         Reason::None,
         Reason::Yield,
+        Reason::Ready,
         Reason::Sleep,
         Reason::Join,
         Reason::JoinAny,
@@ -123,13 +126,17 @@ impl Reason {
     pub(crate) fn from_u8(byte: u8) -> Reason {
         Reason::ALL.get(usize::from(byte)).copied().unwrap_or(Reason::None)
     }
-}
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// Whether it waits for nothing but its turn.
+    pub(crate) fn is_ready(self) -> bool {
+        matches!(self, Reason::Yield | Reason::Ready)
+    }
+
+    /// In words, to be put after "is".
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
             Reason::None => "running",
-            Reason::Yield => "ready",
+            Reason::Yield | Reason::Ready => "ready",
             Reason::Sleep => "asleep",
             Reason::Join => "joining a fiber",
             Reason::JoinAny => "joining the first of several fibers",
@@ -160,7 +167,13 @@ impl fmt::Display for Reason {
             Reason::Process => "waiting for a process to end",
             Reason::Future => "waiting for a future",
             Reason::Job => "waiting for the other half of a fork",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

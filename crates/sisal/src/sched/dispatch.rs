@@ -23,6 +23,7 @@ use crate::fiber::body::Ended;
 use crate::fiber::current;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
+use crate::fiber::spans;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
 use crate::prim::fork;
@@ -269,9 +270,12 @@ impl Worker {
     /// Parks the running fiber; returns when it has been unparked, which may have happened already.
     #[inline(always)]
     pub(crate) fn park(&self, me: FiberRef) {
+        let activity = &self.remote().shown.activity;
+        activity.parks.tally(1);
         me.state.park();
         self.suspend(me);
         me.state.resume();
+        activity.wakes.tally(1);
     }
 
     /// Lets others have a turn.
@@ -281,22 +285,26 @@ impl Worker {
             return;
         }
         me.wait.write(Reason::Yield, Object::NONE, place, self.coarse_now());
+        self.time_if_due(me);
         // SAFETY: a running fiber stands in no queue, and is alive until it has run to its end.
         unsafe { self.ready.push(me.as_ptr()) };
         self.suspend(me);
-        me.wait.clear();
+        self.note_resumed(me);
     }
 
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
     #[inline(always)]
     fn suspend(&self, me: FiberRef) {
+        let spans = spans::leave();
         if std::thread::panicking() {
-            return self.suspend_in_unwinding(me);
+            self.suspend_in_unwinding(me);
+        } else {
+            if self.unwinding.get().fibers != 0 {
+                self.unwinding.set(self.unwinding.get().over());
+            }
+            self.leave(me);
         }
-        if self.unwinding.get().fibers != 0 {
-            self.unwinding.set(self.unwinding.get().over());
-        }
-        self.leave(me);
+        spans.enter_again();
     }
 
     /// While a fiber is suspended in its unwinding, the thread's panic count tells others nothing about themselves. The one that

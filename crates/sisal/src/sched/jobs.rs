@@ -149,7 +149,7 @@ impl Offer {
         }
         // SAFETY: taken just now, so its owner waits for us in the frame where it lies.
         unsafe {
-            Job::run(self.job);
+            self.job.as_ref().origin.call(|| Job::run(self.job));
         }
         if let Some(token) = self.exposed.cell.finish() {
             super::unpark::unpark(token);

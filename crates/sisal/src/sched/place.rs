@@ -120,7 +120,7 @@ impl Worker {
 impl Worker {
     /// The running fiber is about to block this worker: what is fresh here goes to where others take it at once, and the monitor need
     /// not see for itself that the worker is stuck. It is so until the turn that is returned ends or is [retracted](Self::retract_blocked).
-    pub(crate) fn declare_blocked(&self) -> u32 {
+    pub(crate) fn declare_blocked(&self) -> u64 {
         let turn = self.tick.get();
         let remote = self.remote();
         remote.shown.blocked_turn.store(turn, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Worker {
     }
 
     /// The fiber has not blocked for longer than it ran.
-    pub(crate) fn retract_blocked(&self, turn: u32) {
+    pub(crate) fn retract_blocked(&self, turn: u64) {
         let blocked_turn = &self.remote().shown.blocked_turn;
         if blocked_turn.load(Ordering::Relaxed) == turn {
             blocked_turn.store(NO_TURN, Ordering::Relaxed);

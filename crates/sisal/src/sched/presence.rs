@@ -84,6 +84,11 @@ impl Presence {
         self.running_is_homed.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether a fiber runs here, as far as can be seen.
+    pub(crate) fn runs_one(&self) -> bool {
+        !self.running.load(Ordering::Relaxed).is_null()
+    }
+
     /// What runs here.
     pub(crate) fn running(&self) -> Option<Fiber> {
         let _guard = self.gate.hold();

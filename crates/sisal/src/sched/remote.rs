@@ -1,11 +1,11 @@
 //! The part of a worker that other threads reach.
 
-use super::counts::Counts;
+use super::counts::{Activity, Counts};
 use super::idle::Bed;
 use super::poke::Pokes;
 use super::presence::Presence;
 use crate::fiber::header::Header;
-use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering};
+use crate::prim::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::prim::cpu_clock::CpuClock;
 use crate::prim::os_thread::OsThread;
 use crate::queue::inbox::Inbox;
@@ -27,8 +27,8 @@ pub(crate) enum Life {
     Retiring = 3,
 }
 
-/// Stands for none. It is one, every 2^32 turns, and then the monitor is a little early.
-pub(super) const NO_TURN: u32 = u32::MAX;
+/// Stands for none.
+pub(super) const NO_TURN: u64 = u64::MAX;
 
 /// See the [module](self). Fields that different threads write stand on different cache lines.
 pub(crate) struct Remote {
@@ -61,13 +61,14 @@ pub(crate) struct Told {
 
 /// What a worker shows to others.
 pub(crate) struct Shown {
-    /// Changes with every fiber that gets its turn.
-    pub(crate) heartbeat: AtomicU32,
+    /// Counts turns, and so changes with every fiber that gets one.
+    pub(crate) heartbeat: AtomicU64,
     /// The turn in which the running fiber has said that it will block the worker.
-    pub(crate) blocked_turn: AtomicU32,
+    pub(crate) blocked_turn: AtomicU64,
     /// Whether, when it fell asleep, it expected something that is neither a fiber nor a thread to wake it.
     pub(crate) expects: AtomicU8,
     pub(crate) counts: Counts,
+    pub(crate) activity: Activity,
     /// Of its thread.
     pub(crate) cpu_clock: CpuClock,
     /// Its thread.
@@ -91,10 +92,11 @@ impl Remote {
             }),
             presence: CachePadded::new(Presence::new()),
             shown: CachePadded::new(Shown {
-                heartbeat: AtomicU32::new(0),
-                blocked_turn: AtomicU32::new(NO_TURN),
+                heartbeat: AtomicU64::new(0),
+                blocked_turn: AtomicU64::new(NO_TURN),
                 expects: AtomicU8::new(0),
                 counts: Counts::new(),
+                activity: Activity::new(),
                 cpu_clock: CpuClock::new(),
                 thread: OsThread::new(),
             }),

@@ -47,6 +47,7 @@ impl Worker {
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let takes_fresh = self.takes_fresh();
         self.show_prospects();
+        self.show_descriptors();
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
         if !takes_fresh {
@@ -69,6 +70,9 @@ impl Worker {
             let granted = idle.withdraw(self.index, bed, epoch);
             // Woken for what was placed here: if something else comes first, others have to be told of it.
             self.searching.set(granted || (!self.remote().lane.is_empty() && idle.try_search_again()));
+        }
+        if self.shared.config.naming.watches_all() {
+            self.shared.watch.note_busy();
         }
         false
     }

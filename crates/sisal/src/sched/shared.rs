@@ -1,5 +1,6 @@
 //! What all workers of a runtime have in common.
 
+use super::blockers::Naming;
 use super::counts::Counts;
 use super::hogs::Hogs;
 use super::idle::{Bed, Idle};
@@ -34,6 +35,7 @@ pub(crate) struct Config {
     pub(crate) stats: bool,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) on_deadlock: OnDeadlock,
+    pub(crate) naming: Naming,
 }
 
 /// How far the runtime is.

@@ -57,7 +57,8 @@ impl Shared {
         }
     }
 
-    pub(super) fn unfinished(&self) -> u64 {
+    /// How many fibers have not ended, the main fiber among them.
+    pub(crate) fn unfinished(&self) -> u64 {
         // ORDERING: Acquire pairs with the Release in `run_main`. Read first: what main has spawned is counted below.
         let main = u64::from(self.main.load(Ordering::Acquire));
         let finished = self.finished();

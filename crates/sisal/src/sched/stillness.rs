@@ -83,7 +83,7 @@ impl Shared {
     }
 
     /// A number that changes whenever a fiber gets its turn.
-    fn turns(&self) -> u32 {
+    fn turns(&self) -> u64 {
         self.remotes.iter().fold(0, |sum, remote| sum.wrapping_add(remote.shown.heartbeat.load(Ordering::Relaxed)))
     }
 }
@@ -92,7 +92,7 @@ impl Shared {
 #[derive(Default)]
 pub(super) struct Vigil {
     /// Since when it is, how many turns there had been by then, and after how long to look.
-    still: Option<(Moment, u32, Duration)>,
+    still: Option<(Moment, u64, Duration)>,
 }
 
 impl Vigil {

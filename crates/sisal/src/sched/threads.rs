@@ -7,6 +7,7 @@ use super::worker::{self, Worker};
 use crate::fiber::body;
 use crate::fiber::header::Birth;
 use crate::fiber::panic_hook;
+use crate::fiber::spans;
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
@@ -74,6 +75,7 @@ fn run_worker(shared: &Arc<Shared>, index: usize, stack: Stack) {
     });
     worker.stacks.give_all(shared);
     shared.remotes[index].shown.thread.clear();
+    shared.remotes[index].shown.activity.descriptors.store(0, Ordering::Relaxed);
     if shared.phase() == Phase::Ended {
         shared.remotes[index].set_life(Life::Absent);
     }
@@ -152,11 +154,15 @@ pub(crate) fn run_main<T>(
         shared.main.store(0, Ordering::Release);
         shared.request_stop();
         worker.leave_at.set(Moment::now().after(shared.config.shutdown_timeout));
+        // Those of the calling thread are nobody else's.
+        let spans = spans::leave();
         worker.run_until_done();
+        spans.enter_again();
         result
     });
     worker.stacks.give_all(shared);
     shared.remotes[0].shown.thread.clear();
+    shared.remotes[0].shown.activity.descriptors.store(0, Ordering::Relaxed);
     shared.remotes[0].set_life(Life::Absent);
     result
 }

@@ -44,8 +44,10 @@ pub(crate) struct Worker {
     pub(super) pinned: List<Header>,
     /// A fresh fiber is to get its turn before the next ready one.
     pub(super) fresh_due: Cell<bool>,
-    /// Counts turns.
-    pub(super) tick: Cell<u32>,
+    /// Counts turns, from where the last worker in this place left off.
+    pub(super) tick: Cell<u64>,
+    /// From which turn on a fiber that becomes ready is to be timed.
+    pub(super) sample_at: Cell<u64>,
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
     /// How many of its fibers wait for something outside of the runtime.
@@ -116,8 +118,10 @@ pub(super) struct Sighting {
 
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, index: usize, first_stack: Option<Stack>) -> Worker {
-        shared.remotes[index].shown.cpu_clock.set_to_this_thread();
-        shared.remotes[index].shown.thread.set_to_this_thread();
+        let shown = &shared.remotes[index].shown;
+        shown.cpu_clock.set_to_this_thread();
+        shown.thread.set_to_this_thread();
+        let tick = shown.heartbeat.load(Ordering::Relaxed);
         Worker {
             index,
             thread: thread_number::current(),
@@ -127,8 +131,9 @@ impl Worker {
             run_next_streak: Cell::new(0),
             pinned: List::new(),
             fresh_due: Cell::new(false),
-            tick: Cell::new(0),
-            polls: Cell::new(Polls::new()),
+            tick: Cell::new(tick),
+            sample_at: Cell::new(tick),
+            polls: Cell::new(Polls::new(tick)),
             looks: Cell::new(Looks::new()),
             outside_waits: Cell::new(0),
             timers: Timers::new(),
@@ -201,11 +206,6 @@ impl Worker {
     #[inline]
     pub(crate) fn coarse_now(&self) -> Moment {
         self.now.get()
-    }
-
-    #[inline]
-    pub(crate) fn timers(&self) -> &Timers<Alarm> {
-        &self.timers
     }
 }
 

@@ -21,8 +21,8 @@ pub use error::BuildError;
 
 use crate::sched::stillness::OnDeadlock;
 use setting::{
-    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SHUTDOWN_TIMEOUT,
-    STACK_SIZE, STATS, VERBOSE, WORKERS,
+    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK,
+    SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -43,6 +43,8 @@ pub(crate) const DEFAULT_BLOCKING_THREADS: usize = 512;
 pub(crate) const DEFAULT_NAME: &str = "sisal";
 /// How long the end of a run waits for fibers that don't end.
 pub(crate) const DEFAULT_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// A fiber that holds its worker for so long is worth a word.
+pub(crate) const DEFAULT_BLOCKED_AFTER: Duration = Duration::from_millis(100);
 /// Longer timeouts are cut to this: 30 years, which can be added to any `Instant`.
 pub(crate) const LONGEST_TIMEOUT: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
@@ -71,6 +73,8 @@ pub(crate) struct Settings {
     pub(crate) shutdown_timeout: Duration,
     /// What to do when no fiber can ever run again.
     pub(crate) on_deadlock: OnDeadlock,
+    /// When a fiber that blocks its worker is named, if somebody has said that; nothing is for never.
+    pub(crate) blocked_after: Option<Duration>,
 }
 
 /// What a builder was told; `None` is what it wasn't.
@@ -87,6 +91,7 @@ pub(crate) struct Overrides {
     pub(crate) stats: Option<bool>,
     pub(crate) shutdown_timeout: Option<Duration>,
     pub(crate) on_deadlock: Option<OnDeadlock>,
+    pub(crate) blocked_after: Option<Duration>,
 }
 
 /// Settles every setting: builder first, then the environment, then the default.
@@ -119,6 +124,7 @@ fn resolve_with(
         stats: stats.is_some_and(|found| found.value),
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
         on_deadlock: on_deadlock.map_or_else(OnDeadlock::default, |found| found.value),
+        blocked_after: BLOCKED_AFTER.find(overrides.blocked_after, env)?.map(|found| found.value),
     })
 }
 
@@ -229,6 +235,7 @@ mod tests {
             stats: false,
             shutdown_timeout: Duration::from_secs(10),
             on_deadlock: OnDeadlock::default(),
+            blocked_after: None,
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
         assert!(resolve(&nothing(), |_| None).unwrap().workers >= 1);
@@ -247,6 +254,7 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "1"),
             ("SISAL_SHUTDOWN_TIMEOUT", "500ms"),
+            ("SISAL_BLOCKED_AFTER", "20ms"),
         ];
         let expected = Settings {
             workers: 5,
@@ -260,6 +268,7 @@ mod tests {
             stats: true,
             shutdown_timeout: Duration::from_millis(500),
             on_deadlock: OnDeadlock::default(),
+            blocked_after: Some(Duration::from_millis(20)),
         };
         assert_eq!(resolved(&nothing(), &variables, 2).unwrap(), expected);
     }
@@ -278,6 +287,7 @@ mod tests {
             stats: Some(false),
             shutdown_timeout: Some(Duration::from_secs(1)),
             on_deadlock: Some(OnDeadlock::Cancel),
+            blocked_after: Some(Duration::ZERO),
         };
         let variables = [
             ("SISAL_WORKERS", "abc"),
@@ -291,6 +301,7 @@ mod tests {
             ("SISAL_STATS", "maybe"),
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
             ("SISAL_ON_DEADLOCK", "maybe"),
+            ("SISAL_BLOCKED_AFTER", "soon"),
         ];
         let expected = Settings {
             workers: 2,
@@ -304,6 +315,7 @@ mod tests {
             stats: false,
             shutdown_timeout: Duration::from_secs(1),
             on_deadlock: OnDeadlock::Cancel,
+            blocked_after: Some(Duration::ZERO),
         };
         assert_eq!(resolved(&overrides, &variables, 8).unwrap(), expected);
     }
@@ -393,6 +405,7 @@ mod tests {
             (("SISAL_NAME", ""), "SISAL_NAME=\"\" (set, but empty): expected text that isn't empty"),
             (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
+            (("SISAL_BLOCKED_AFTER", "20us"), "SISAL_BLOCKED_AFTER=20us: expected seconds such as"),
             (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
         ];
         for (variable, expected) in cases {

@@ -150,6 +150,14 @@ pub(super) static VERBOSE: Setting<bool> = Setting {
     advice: "leave it out for 0",
 };
 
+pub(super) static BLOCKED_AFTER: Setting<Duration> = Setting {
+    name: "blocked_after",
+    variable: "SISAL_BLOCKED_AFTER",
+    parse: env::duration,
+    expected: "seconds such as 1 or 0.5, or milliseconds such as 20ms",
+    advice: "0 is for never; leave it out to be told after 100ms by a verbose runtime only",
+};
+
 pub(super) static STATS: Setting<bool> = Setting {
     name: "stats",
     variable: "SISAL_STATS",

@@ -5,6 +5,7 @@ use super::error::{SpawnError, SpawnErrorKind};
 use crate::fiber::body;
 use crate::fiber::current;
 use crate::fiber::header::{Birth, FiberRef};
+use crate::fiber::spans::Origin;
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::join::JoinHandle;
 use crate::park::{self, Waiting};
@@ -79,7 +80,8 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
             name: options.name,
             spawned_by: current::with(|current| current.fiber.get()).filter(|_| inside.is_some()).map(|fiber| fiber.id),
         };
-        let fiber = body::allocate(birth, f);
+        let origin = Origin::here();
+        let fiber = body::allocate(birth, move || origin.call(f));
         // SAFETY: made with this `T` just now.
         let handle = unsafe { JoinHandle::new(fiber) };
         let start = options.start.or_what_is_known(shared, inside, place);
