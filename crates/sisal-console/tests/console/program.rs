@@ -1,0 +1,1 @@
+//! tokio-console itself, in a terminal that tmux plays.
