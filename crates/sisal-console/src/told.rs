@@ -3,10 +3,11 @@
 //! A thing has a *face*, which the protocol takes to be fixed, and *figures*, which change. A face that changes is told anew: tokio-console
 //! then replaces the thing by a new one of the same number.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 pub(crate) struct Told<F, S> {
-    things: HashMap<u64, (F, S)>,
+    /// In order, so that tokio-console, which numbers things anew, has the oldest first.
+    things: BTreeMap<u64, (F, S)>,
 }
 
 /// One thing to tell.
@@ -20,7 +21,7 @@ pub(crate) struct News<F, S> {
 
 impl<F, S> Default for Told<F, S> {
     fn default() -> Self {
-        Told { things: HashMap::new() }
+        Told { things: BTreeMap::new() }
     }
 }
 

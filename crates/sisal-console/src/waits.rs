@@ -9,7 +9,7 @@ use crate::words::{self, Calendar, Kind, attribute};
 use console_api::async_ops::{self, AsyncOp};
 use console_api::resources::{self, Resource, resource};
 use console_api::{Attribute, PollStats};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 /// News of objects.
@@ -61,7 +61,7 @@ impl Waits {
 
     fn see_objects(&mut self, look: &Look, waiting: &[&Fiber], calendar: Calendar) -> Vec<ObjectNews> {
         let listed: HashMap<u64, &Object> = look.objects.iter().map(|object| (object.id, object)).collect();
-        let mut waiters: HashMap<u64, u64> = HashMap::new();
+        let mut waiters: BTreeMap<u64, u64> = BTreeMap::new();
         for id in waiting.iter().filter_map(|fiber| fiber.object) {
             *waiters.entry(id).or_default() += 1;
         }
