@@ -6,7 +6,10 @@ use sisal_console::source::{Fiber, Object};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Less than the watchdog waits, so that what is on the screen can be told.
+const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
 fn tokio_console_shows_fibers_what_they_wait_for_and_that_they_end() {
@@ -58,7 +61,11 @@ fn tokio_console_shows_fibers_what_they_wait_for_and_that_they_end() {
         terminal.until(|screen| screen.contains("Poll Times Percentiles") && screen.contains("Fields"));
 
         drop(console);
-        terminal.until(|screen| screen.contains("RECONNECTING"));
+        terminal.until(|screen| {
+            // Without a server it draws only when a key is pressed.
+            terminal.press("t");
+            screen.contains("RECONNECTING")
+        });
     });
 }
 
@@ -97,12 +104,15 @@ impl Terminal {
     }
 
     /// Waits for something to be on the screen, and returns that.
+    #[track_caller]
     fn until(&self, condition: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
         loop {
             let screen = self.tmux(&["capture-pane", "-p"]);
             if condition(&screen) {
                 return screen;
             }
+            assert!(start.elapsed() < LIMIT, "not on the screen: {screen}");
         }
     }
 
