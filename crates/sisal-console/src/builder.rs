@@ -13,18 +13,35 @@ const VARIABLE: &str = "TOKIO_CONSOLE_BIND";
 /// As often as the console of tokio.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// Serves the runtime that the caller runs in, at this address and no other. `127.0.0.1:6669` is where tokio-console looks.
+///
+/// # Errors
+/// If there is no runtime here, and as [`Builder::serve`].
+///
+/// ```
+/// sisal::run(|| {
+///     let console = sisal_console::serve("127.0.0.1:0").unwrap();
+///     println!("tokio-console http://{}", console.address());
+/// });
+/// ```
+pub fn serve(address: impl ToSocketAddrs) -> io::Result<Console> {
+    let Some(runtime) = sisal::Handle::current() else {
+        let text =
+            "there is no runtime here to be shown; call serve in a fiber, or Builder::new with the handle of a runtime";
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    };
+    Builder::new(runtime).address(address).serve()
+}
+
 /// Says where to serve, and how.
 ///
 /// ```
-/// # struct Nothing;
-/// # impl sisal_console::source::Source for Nothing {
-/// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-/// # }
 /// use std::time::Duration;
 ///
-/// let builder = sisal_console::Builder::new(Nothing).address("127.0.0.1:0").interval(Duration::from_millis(500));
-/// let console = builder.serve().unwrap();
-/// # drop(console);
+/// let runtime = sisal::Runtime::new().unwrap();
+/// let builder = sisal_console::Builder::new(runtime.handle().clone()).address("127.0.0.1:0");
+/// let console = builder.interval(Duration::from_millis(500)).serve().unwrap();
+/// println!("tokio-console http://{}", console.address());
 /// ```
 #[must_use = "nothing is served before `serve` is called"]
 pub struct Builder {
@@ -36,14 +53,11 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Serves what this source shows, at the address that `TOKIO_CONSOLE_BIND` names as `HOST:PORT`, or else at `127.0.0.1:6669`.
+    /// Serves what this source shows, such as the [handle](sisal::Handle) of a runtime, at the address that `TOKIO_CONSOLE_BIND` names as `HOST:PORT`, or else at `127.0.0.1:6669`.
     ///
     /// ```no_run
-    /// # struct Nothing;
-    /// # impl sisal_console::source::Source for Nothing {
-    /// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-    /// # }
-    /// let console = sisal_console::Builder::new(Nothing).serve().unwrap();
+    /// # let runtime = sisal::Runtime::new().unwrap();
+    /// let console = sisal_console::Builder::new(runtime.handle().clone()).serve().unwrap();
     /// ```
     pub fn new(source: impl Source) -> Builder {
         Builder { source: Box::new(source), addresses: None, beyond_loopback: false, interval: INTERVAL }
@@ -52,11 +66,8 @@ impl Builder {
     /// Serves at this address, whatever the environment says. Port 0 has the system choose one: see [`Console::address`].
     ///
     /// ```
-    /// # struct Nothing;
-    /// # impl sisal_console::source::Source for Nothing {
-    /// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-    /// # }
-    /// let console = sisal_console::Builder::new(Nothing).address("localhost:0").serve().unwrap();
+    /// # let runtime = sisal::Runtime::new().unwrap();
+    /// let console = sisal_console::Builder::new(runtime.handle().clone()).address("localhost:0").serve().unwrap();
     /// # drop(console);
     /// ```
     pub fn address(mut self, address: impl ToSocketAddrs) -> Builder {
@@ -70,11 +81,8 @@ impl Builder {
     /// `TOKIO_CONSOLE_BIND` needs no such leave, since whoever starts the program has asked for it.
     ///
     /// ```no_run
-    /// # struct Nothing;
-    /// # impl sisal_console::source::Source for Nothing {
-    /// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-    /// # }
-    /// let console = sisal_console::Builder::new(Nothing).address("0.0.0.0:6669").beyond_loopback().serve().unwrap();
+    /// # let runtime = sisal::Runtime::new().unwrap();
+    /// let console = sisal_console::Builder::new(runtime.handle().clone()).address("0.0.0.0:6669").beyond_loopback().serve().unwrap();
     /// ```
     pub fn beyond_loopback(mut self) -> Builder {
         self.beyond_loopback = true;
@@ -84,12 +92,9 @@ impl Builder {
     /// How long to wait between two updates: one second, unless set.
     ///
     /// ```
-    /// # struct Nothing;
-    /// # impl sisal_console::source::Source for Nothing {
-    /// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-    /// # }
+    /// # let runtime = sisal::Runtime::new().unwrap();
     /// let often = std::time::Duration::from_millis(250);
-    /// let console = sisal_console::Builder::new(Nothing).address("127.0.0.1:0").interval(often).serve().unwrap();
+    /// let console = sisal_console::Builder::new(runtime.handle().clone()).address("127.0.0.1:0").interval(often).serve().unwrap();
     /// # drop(console);
     /// ```
     pub fn interval(mut self, interval: Duration) -> Builder {
@@ -104,11 +109,8 @@ impl Builder {
     /// started.
     ///
     /// ```
-    /// # struct Nothing;
-    /// # impl sisal_console::source::Source for Nothing {
-    /// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-    /// # }
-    /// let refused = sisal_console::Builder::new(Nothing).address("0.0.0.0:6669").serve();
+    /// # let runtime = sisal::Runtime::new().unwrap();
+    /// let refused = sisal_console::Builder::new(runtime.handle().clone()).address("0.0.0.0:6669").serve();
     /// assert!(refused.unwrap_err().to_string().contains("beyond_loopback"));
     /// ```
     pub fn serve(self) -> io::Result<Console> {

@@ -15,11 +15,8 @@ use tonic::transport::server::TcpIncoming;
 /// Serves until it is dropped. Then the address is free again, and all clients are disconnected.
 ///
 /// ```
-/// # struct Nothing;
-/// # impl sisal_console::source::Source for Nothing {
-/// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-/// # }
-/// let console = sisal_console::Builder::new(Nothing).address("127.0.0.1:0").serve().unwrap();
+/// # let runtime = sisal::Runtime::new().unwrap();
+/// let console = sisal_console::Builder::new(runtime.handle().clone()).address("127.0.0.1:0").serve().unwrap();
 /// println!("tokio-console http://{}", console.address());
 /// ```
 #[derive(Debug)]
@@ -46,11 +43,8 @@ impl Console {
     /// Where it serves. With port 0 the system has chosen one.
     ///
     /// ```
-    /// # struct Nothing;
-    /// # impl sisal_console::source::Source for Nothing {
-    /// #     fn look(&mut self) -> sisal_console::source::Look { Default::default() }
-    /// # }
-    /// let console = sisal_console::Builder::new(Nothing).address("127.0.0.1:0").serve().unwrap();
+    /// # let runtime = sisal::Runtime::new().unwrap();
+    /// let console = sisal_console::Builder::new(runtime.handle().clone()).address("127.0.0.1:0").serve().unwrap();
     /// assert_ne!(console.address().port(), 0);
     /// ```
     pub fn address(&self) -> SocketAddr {

@@ -2,8 +2,9 @@
 //!
 //! The runtime counts no turns and no times for each fiber, since that would cost something at every switch. What the protocol asks
 //! for is estimated: *between two looks a fiber stays in the state it was seen in, until it enters the one it is seen in next.* When
-//! that began is known from the look itself. A turn that fits between two looks is counted, if the fiber parked anew after it, but its
-//! length is not.
+//! that began is known from the look itself, or taken to be the time of the look. A turn that fits between two looks is counted, if the
+//! fiber parked anew after it, but its length is not. A fiber that runs at two looks in a row has most likely waited in between, unless
+//! it is known since when it runs; that is counted as two turns.
 //!
 //! All times are ages of the runtime.
 
@@ -16,7 +17,6 @@ pub(crate) struct Course {
     born: Duration,
     state: State,
     entered: Duration,
-    looked: Duration,
     turns: u64,
     /// In turns that are over.
     busy: Duration,
@@ -45,7 +45,6 @@ impl Course {
             born: fiber.age.map_or(entered, age).min(entered),
             state: fiber.state,
             entered,
-            looked: now,
             turns: fiber.turns.unwrap_or(1),
             busy: Duration::ZERO,
             scheduled: Duration::ZERO,
@@ -60,16 +59,15 @@ impl Course {
     /// Looks at it again.
     pub(crate) fn see(&mut self, now: Duration, fiber: &Fiber) {
         let before = self.state;
-        let is_same = fiber.state == before;
-        let entered = entered(now, fiber).unwrap_or(if is_same { self.entered } else { now });
-        if !is_same || entered > self.looked {
+        let stays = fiber.state == before && before != State::Running;
+        let entered = entered(now, fiber).unwrap_or(if stays { self.entered } else { now });
+        if fiber.state != before || entered > self.entered {
             self.leave(entered);
             (self.state, self.entered) = (fiber.state, entered);
             self.turns += u64::from(has_run_unseen(before, fiber.state));
             self.mark_entry(Some(before));
         }
         self.turns = fiber.turns.unwrap_or(self.turns);
-        self.looked = now;
     }
 
     /// It was not to be seen any more.
@@ -211,7 +209,8 @@ mod tests {
             course.see(ms(200), &seen(state, 110));
             assert_eq!((course.turns(), course.stamps()), (1, before));
             course.see(ms(300), &Fiber::new(1, state, "here"));
-            assert_eq!(course.turns(), 1);
+            // It is not known that it has not waited.
+            assert_eq!(course.turns(), if state == State::Running { 2 } else { 1 });
         }
     }
 

@@ -87,7 +87,7 @@ pub struct Fiber {
     pub name: Option<String>,
     /// What it is doing.
     pub state: State,
-    /// How long it has been in this state.
+    /// How long it has been in this state, by the clock of [`Look::uptime`]: if it stays there, both grow alike.
     pub since: Option<Duration>,
     /// How long ago it was spawned.
     pub age: Option<Duration>,

@@ -33,7 +33,6 @@ struct Wait {
     object: u64,
     source: String,
     began: Duration,
-    looked: Duration,
 }
 
 /// The news of one look.
@@ -102,10 +101,7 @@ impl Waits {
     /// At most two: the end of the last wait of a fiber, and the begin of this one.
     fn see_wait(&mut self, now: Duration, fiber: &Fiber, calendar: Calendar) -> Vec<WaitNews> {
         let began = fiber.since.map(|since| now.saturating_sub(since));
-        if let Some(wait) = self.of_fibers.get_mut(&fiber.id)
-            && wait.is_still(fiber, began)
-        {
-            wait.looked = now;
+        if self.of_fibers.get(&fiber.id).is_some_and(|wait| wait.is_still(fiber, began)) {
             return Vec::new();
         }
         let mut news: Vec<WaitNews> = self.end(fiber.id, now, calendar).into_iter().collect();
@@ -121,7 +117,7 @@ impl Waits {
             resource_id: words::id(object),
         };
         news.extend(self.waits.tell(self.last_number, operation, figures(fiber, calendar, began)));
-        self.of_fibers.insert(fiber.id, Wait { number: self.last_number, object, source, began, looked: now });
+        self.of_fibers.insert(fiber.id, Wait { number: self.last_number, object, source, began });
         news
     }
 
@@ -134,7 +130,7 @@ impl Waits {
 impl Wait {
     /// Whether the fiber has waited ever since, and for the same.
     fn is_still(&self, fiber: &Fiber, began: Option<Duration>) -> bool {
-        let is_old = began.is_none_or(|began| began <= self.looked);
+        let is_old = began.is_none_or(|began| began <= self.began);
         is_old && fiber.object == Some(self.object) && fiber.reason.as_deref().unwrap_or("waiting") == self.source
     }
 }

@@ -2,11 +2,12 @@
 
 use sisal_console::source::{Fiber, Look, Object, Source, State};
 use sisal_console::{Builder, Console};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How old it is when the test begins.
-pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// What is to be seen, for the test and for the console.
 #[derive(Clone)]
@@ -15,13 +16,16 @@ pub(crate) struct Fake(Arc<Mutex<Scene>>);
 struct Scene {
     start: Instant,
     fibers: Vec<Fiber>,
+    /// The states of all fibers, and when they were entered: at first sight, as a runtime knows it.
+    entered: HashMap<u64, (State, Duration)>,
     objects: Vec<Object>,
     looks: usize,
 }
 
 impl Fake {
     pub(crate) fn new(fibers: Vec<Fiber>) -> Fake {
-        Fake(Arc::new(Mutex::new(Scene { start: Instant::now(), fibers, objects: Vec::new(), looks: 0 })))
+        let (entered, objects) = (HashMap::new(), Vec::new());
+        Fake(Arc::new(Mutex::new(Scene { start: Instant::now(), fibers, entered, objects, looks: 0 })))
     }
 
     /// Serves it somewhere, with updates as fast as can be.
@@ -49,9 +53,19 @@ impl Fake {
 
 impl Source for Fake {
     fn look(&mut self) -> Look {
-        let mut scene = self.0.lock().unwrap();
-        scene.looks += 1;
-        Look { uptime: HOUR + scene.start.elapsed(), fibers: scene.fibers.clone(), objects: scene.objects.clone() }
+        let Scene { start, fibers, entered, objects, looks } = &mut *self.0.lock().unwrap();
+        *looks += 1;
+        let uptime = HOUR + start.elapsed();
+        let mut fibers = fibers.clone();
+        for fiber in &mut fibers {
+            let (state, since) = entered.entry(fiber.id).or_insert((fiber.state, uptime));
+            if *state != fiber.state {
+                (*state, *since) = (fiber.state, uptime);
+            }
+            // A test may also say it itself.
+            fiber.since = fiber.since.or(Some(uptime - *since));
+        }
+        Look { uptime, fibers, objects: objects.clone() }
     }
 }
 

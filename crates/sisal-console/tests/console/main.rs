@@ -8,5 +8,6 @@ mod fake;
 mod lives;
 mod pauses;
 mod program;
+mod real;
 mod serving;
 mod waits;

@@ -2,7 +2,7 @@
 
 use crate::client::Client;
 use crate::common::watchdog::guarded;
-use crate::fake::{Fake, HOUR, asleep, receiving, running};
+use crate::fake::{Fake, asleep, receiving, running};
 use console_api::resources::resource::kind::Kind;
 use sisal_console::source::{Fiber, Object};
 use std::time::Duration;
@@ -61,8 +61,7 @@ fn waits_and_objects_end_when_nobody_waits_any_more() {
 #[test]
 fn a_fiber_that_waits_anew_waits_in_a_new_operation() {
     guarded(|| {
-        let for_long = Fiber { since: Some(HOUR), ..receiving(1, 94) };
-        let fake = Fake::new(vec![for_long]);
+        let fake = Fake::new(vec![receiving(1, 94)]);
         let console = fake.serve();
         let mut client = Client::connect(console.address());
         let mut world = client.watch();
