@@ -20,7 +20,7 @@ fn main() {
         println!("tokio-console http://{}", console.address());
         start_chain();
         start_sharers();
-        named("spawner").spawn(come_and_go);
+        drop(named("spawner").spawn(come_and_go));
         sisal::blocking(|| std::io::stdin().read_line(&mut String::new())).expect("standard input can be read");
         std::process::exit(0);
     });
@@ -32,14 +32,13 @@ fn named(name: &str) -> sisal::Builder {
 
 fn start_chain() {
     let (first, mut before) = bounded(1);
-    named("source").spawn(move || (0u64..).try_for_each(|number| first.send(number)));
+    drop(named("source").spawn(move || (0u64..).try_for_each(|number| first.send(number))));
     for link in 1..=4 {
         let (sender, receiver) = bounded(1);
-        let hand_on = move || hand_on(&before, &sender);
-        named(&format!("link {link}")).spawn(hand_on);
+        drop(named(&format!("link {link}")).spawn(move || hand_on(&before, &sender)));
         before = receiver;
     }
-    named("sink").spawn(move || while before.recv().is_ok() {});
+    drop(named("sink").spawn(move || while before.recv().is_ok() {}));
 }
 
 fn hand_on(from: &Receiver<u64>, to: &Sender<u64>) {
@@ -54,20 +53,22 @@ fn start_sharers() {
     let lock = Arc::new(Mutex::new(0u64));
     for sharer in 1..=3 {
         let lock = Arc::clone(&lock);
-        named(&format!("sharer {sharer}")).spawn(move || {
-            loop {
-                let mut count = lock.lock();
-                *count += 1;
-                if sisal::sleep(STEP).is_err() {
-                    return;
-                }
-            }
-        });
+        drop(named(&format!("sharer {sharer}")).spawn(move || share(&lock)));
+    }
+}
+
+fn share(lock: &Mutex<u64>) {
+    loop {
+        let mut count = lock.lock();
+        *count += 1;
+        if sisal::sleep(STEP).is_err() {
+            return;
+        }
     }
 }
 
 fn come_and_go() {
     while sisal::sleep(STEP * 2).is_ok() {
-        named("short").spawn(|| sisal::sleep(STEP * 5));
+        drop(named("short").spawn(|| sisal::sleep(STEP * 5)));
     }
 }

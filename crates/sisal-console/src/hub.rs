@@ -7,16 +7,17 @@
 //! the task as it was when it was opened, and would show nothing new of one that has been replaced.
 
 use crate::feed::{Feed, Watcher, feed};
-use crate::fibers::{Fibers, FibersNews};
-use crate::letter::{self, Letter};
-use crate::source::{Look, Source};
-use crate::waits::{Waits, WaitsNews};
+use crate::fibers::Fibers;
+use crate::letter::{self, Letter, Tidings};
+use crate::objects::Objects;
+use crate::source::{Fiber, Look, Source, State as FiberState};
+use crate::waits::Waits;
 use crate::words::{self, Calendar};
 use console_api::instrument::{State, Temporality, Update};
 use console_api::tasks::TaskDetails;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub(crate) struct Hub {
     source: Box<dyn Source>,
@@ -33,6 +34,7 @@ struct Known {
     calendar: Calendar,
     looked: Duration,
     fibers: Fibers,
+    objects: Objects,
     waits: Waits,
 }
 
@@ -148,27 +150,38 @@ impl Hub {
 
 impl Known {
     fn new(uptime: Duration) -> Known {
-        Known { calendar: Calendar::new(uptime), looked: uptime, fibers: Fibers::default(), waits: Waits::default() }
+        Known {
+            calendar: Calendar::new(uptime),
+            looked: uptime,
+            fibers: Fibers::default(),
+            objects: Objects::default(),
+            waits: Waits::default(),
+        }
     }
 
     fn see(&mut self, look: &Look, held: &HashSet<u64>) -> Letter {
         self.looked = look.uptime;
         let fibers = self.fibers.see(look, self.calendar, held);
-        let waits = self.waits.see(look, self.calendar, |fiber| self.fibers.has(fiber));
-        self.letter(fibers, waits, false)
+        let is_waiting = |fiber: &&Fiber| fiber.state == FiberState::Parked && fiber.object.is_some();
+        let waiting = look.fibers.iter().filter(is_waiting).filter(|fiber| self.fibers.has(fiber.id));
+        let waiting: Vec<&Fiber> = waiting.collect();
+        let objects = self.objects.see(look, &waiting, self.calendar);
+        let waits = self.waits.see(look, &waiting, self.calendar);
+        letter::write(self.now(), Tidings { fibers, objects, waits }, false)
     }
 
     fn everything(&self) -> Letter {
-        self.letter(self.fibers.everything(), self.waits.everything(), true)
+        let (objects, waits) = (self.objects.everything(), self.waits.everything());
+        letter::write(self.now(), Tidings { fibers: self.fibers.everything(), objects, waits }, true)
     }
 
-    fn letter(&self, fibers: FibersNews, waits: WaitsNews, is_first: bool) -> Letter {
-        letter::write(self.calendar.at(self.looked), fibers, waits, is_first)
+    fn now(&self) -> SystemTime {
+        self.calendar.at(self.looked)
     }
 
     /// Nobody measures single turns: there are no histograms.
     fn details(&self, id: u64) -> Arc<[TaskDetails]> {
-        let now = Some(self.calendar.at(self.looked).into());
+        let now = Some(self.now().into());
         Arc::new([TaskDetails {
             task_id: words::id(id),
             now,

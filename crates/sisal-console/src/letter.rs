@@ -1,7 +1,8 @@
 //! Messages, none of which is longer than tokio-console takes.
 
 use crate::fibers::{FiberNews, FibersNews};
-use crate::waits::{ObjectNews, WaitNews, WaitsNews};
+use crate::objects::ObjectNews;
+use crate::waits::WaitNews;
 use crate::words::Kind;
 use console_api::instrument::Update;
 use prost::Message;
@@ -14,14 +15,23 @@ const LENGTH: usize = 2 << 20;
 /// All news of one look, to be sent together.
 pub(crate) type Letter = Arc<[Update]>;
 
+/// What one look has brought.
+#[derive(Default)]
+pub(crate) struct Tidings {
+    pub(crate) fibers: FibersNews,
+    pub(crate) objects: Vec<ObjectNews>,
+    pub(crate) waits: Vec<WaitNews>,
+}
+
 /// Puts news into messages. A client that knows nothing needs to be told the metadata too.
-pub(crate) fn write(now: SystemTime, fibers: FibersNews, waits: WaitsNews, is_first: bool) -> Letter {
+pub(crate) fn write(now: SystemTime, tidings: Tidings, is_first: bool) -> Letter {
+    let Tidings { fibers, objects, waits } = tidings;
     let mut pages = Pages { now, done: Vec::new(), page: empty(now), length: 0 };
     pages.page.new_metadata = is_first.then(Kind::all);
     pages.page.task_update.get_or_insert_default().dropped_events = fibers.left_out;
     fibers.fibers.into_iter().for_each(|news| pages.add_fiber(news));
-    waits.objects.into_iter().for_each(|news| pages.add_object(news));
-    waits.waits.into_iter().for_each(|news| pages.add_wait(news));
+    objects.into_iter().for_each(|news| pages.add_object(news));
+    waits.into_iter().for_each(|news| pages.add_wait(news));
     pages.done.push(pages.page);
     pages.done.into()
 }
@@ -98,8 +108,8 @@ mod tests {
             fiber.name = Some("a name of some length ".repeat(40));
             look.fibers.push(fiber);
         }
-        let news = Fibers::default().see(&look, Calendar::new(Duration::ZERO), &HashSet::new());
-        let letter = write(SystemTime::now(), news, WaitsNews::default(), true);
+        let fibers = Fibers::default().see(&look, Calendar::new(Duration::ZERO), &HashSet::new());
+        let letter = write(SystemTime::now(), Tidings { fibers, ..Tidings::default() }, true);
         assert!(letter.len() > 1);
         let mut told = HashSet::new();
         for (page, update) in letter.iter().enumerate() {
