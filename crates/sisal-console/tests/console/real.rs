@@ -6,7 +6,7 @@ use crate::common::{background, fixed, shut_down, until, watched};
 use console_api::resources::resource::kind::Kind;
 use sisal::Runtime;
 use sisal::inspect::OnDeadlock;
-use sisal::sync::{Event, Mutex};
+use sisal::sync::{Barrier, Mutex};
 use sisal_console::{Builder, Console};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,19 +100,17 @@ fn the_console_answers_when_all_workers_are_stuck() {
 fn fibers_that_wait_for_each_other_have_no_waker() {
     guarded(|| {
         let runtime = watched(fixed(2).on_deadlock(OnDeadlock::Ignore).build().unwrap());
-        let locks = Arc::new((Mutex::new(()), Mutex::new(()), Event::new()));
-        let fiber = |name: &str| runtime.handle().builder().name(name);
-        let (one, other) = (Arc::clone(&locks), Arc::clone(&locks));
-        let one = fiber("one").spawn(move || {
-            let _first = one.0.lock();
-            one.2.wait().unwrap();
-            let _second = one.1.lock();
-        });
-        let other = fiber("other").spawn(move || {
-            let _first = other.1.lock();
-            other.2.set();
-            let _second = other.0.lock();
-        });
+        let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+        let both = Arc::new(Barrier::new(2));
+        let hold = |name: &str, mine: usize| {
+            let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
+            runtime.handle().builder().name(name).spawn(move || {
+                let _mine = locks[mine].lock();
+                both.wait();
+                let _other = locks[1 - mine].lock();
+            })
+        };
+        let (one, other) = (hold("one", 0), hold("other", 1));
         let console = serve(&runtime);
         let mut client = Client::connect(console.address());
         let mut world = client.watch();
