@@ -8,6 +8,26 @@ const ARENA_BYTES: usize = 64 * CLASS.slot_size();
 const KINDS: [GuardKind; 3] = [GuardKind::Marker, GuardKind::Protected, GuardKind::Canary];
 
 #[test]
+fn the_high_water_mark_is_the_lowest_page_that_was_touched() {
+    let page = rustix::param::page_size();
+    let depot = Depot::new(None);
+    for class in [CLASS, SizeClass::for_usable(32 << 20).unwrap()] {
+        let stacks = take(&depot, class, 1);
+        let stack = stacks[0];
+        assert_eq!(stack.high_water(), Some(0), "nothing was touched");
+        for pages in [1, 2, 7, stack.usable().len() / page] {
+            // SAFETY: within the stack, which nobody else uses.
+            unsafe { stack.top().sub(pages * page).write_volatile(1) };
+            assert_eq!(stack.high_water(), Some(pages * page));
+            assert_eq!(stack.high_water(), Some(pages * page), "looking touches nothing");
+        }
+        give(&depot, &stacks);
+        depot.trim();
+        assert_eq!(take(&depot, class, 1)[0].high_water(), Some(0), "the memory was given back");
+    }
+}
+
+#[test]
 fn given_stacks_are_taken_again_lowest_address_first() {
     let depot = Depot::new(None);
     let stacks = take(&depot, CLASS, 64);
