@@ -143,7 +143,7 @@ impl Runtime {
     /// sleeper.cancel();
     /// ```
     pub fn dump(&self) -> Snapshot {
-        inspect::of(self.handle.shared())
+        self.handle.dump()
     }
 
     /// Sets up a runtime.

@@ -80,6 +80,20 @@ pub(crate) fn watch(shared: &Shared) {
     traces::install_hook();
 }
 
+impl Handle {
+    /// What can be seen of the runtime, from anywhere. See [`Runtime::dump`](crate::Runtime::dump).
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let handle = runtime.handle().clone();
+    /// let thread = std::thread::spawn(move || handle.dump().workers.len());
+    /// assert_eq!(thread.join().unwrap(), runtime.handle().workers());
+    /// ```
+    pub fn dump(&self) -> Snapshot {
+        of(self.shared())
+    }
+}
+
 pub(crate) fn of(shared: &Shared) -> Snapshot {
     survey::survey(shared, true).snapshot
 }

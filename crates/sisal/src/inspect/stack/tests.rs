@@ -18,7 +18,9 @@ use std::sync::{Arc, mpsc};
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Ends the process if a test hangs.
-struct Watchdog(Option<mpsc::Sender<()>>);
+struct Watchdog {
+    _alive: mpsc::Sender<()>,
+}
 
 impl Watchdog {
     fn new() -> Watchdog {
@@ -29,7 +31,7 @@ impl Watchdog {
                 std::process::abort();
             }
         });
-        Watchdog(Some(alive))
+        Watchdog { _alive: alive }
     }
 }
 
