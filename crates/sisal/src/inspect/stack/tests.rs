@@ -254,12 +254,16 @@ impl Busy {
     fn spawn(runtime: &Handle) -> Busy {
         let stop = Arc::new(AtomicBool::new(false));
         let (found, fiber) = mpsc::channel();
-        let is_over = Arc::clone(&stop);
+        let spinning = Arc::new(AtomicBool::new(false));
+        let (is_over, is_spinning) = (Arc::clone(&stop), Arc::clone(&spinning));
         let handle = runtime.spawn(move || {
             found.send((this_runtime(), this_fiber().id)).unwrap();
-            a(&|| spin(&is_over))
+            a(&|| spin(&is_spinning, &is_over))
         });
         let (shared, id) = fiber.recv().unwrap();
+        while !spinning.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
         Busy { stop, shared, id, handle }
     }
 
@@ -275,7 +279,8 @@ impl Busy {
 }
 
 #[inline(never)]
-fn spin(stop: &AtomicBool) -> usize {
+fn spin(spinning: &AtomicBool, stop: &AtomicBool) -> usize {
+    spinning.store(true, Ordering::Relaxed);
     while !stop.load(Ordering::Relaxed) {
         std::hint::spin_loop();
     }
