@@ -1,8 +1,10 @@
 //! Setting up a runtime.
 
+use crate::inspect::OnDeadlock;
 use crate::inspect::asked::Asked;
 use crate::prim::reason::Place;
 use crate::runtime::{self, Runtime};
+use crate::sched::blockers::Naming;
 use crate::sched::shared::Config;
 use crate::settings::{self, BuildError, Overrides};
 use sisal_context::stack::SizeClass;
@@ -22,6 +24,7 @@ use std::time::Duration;
 /// | [`name`](Self::name) | `SISAL_NAME` | `sisal` |
 /// | [`verbose`](Self::verbose) | `SISAL_VERBOSE` | no |
 /// | [`stats`](Self::stats) | `SISAL_STATS` | no |
+/// | [`blocked_after`](Self::blocked_after) | `SISAL_BLOCKED_AFTER` | 100 ms, if [`verbose`](Self::verbose) |
 /// | [`shutdown_timeout`](Self::shutdown_timeout) | `SISAL_SHUTDOWN_TIMEOUT` | 10 seconds |
 /// | `serve` (feature `serve`) | `SISAL_SERVE` | nothing is served |
 /// | `serve_token` (feature `serve`) | `SISAL_SERVE_TOKEN` | none |
@@ -89,6 +92,23 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Names a fiber that holds its worker for so long without yielding: one that computes, or waits in a way that sisal knows nothing of.
+    /// It is said within 20 ms after that, once for each place where such fibers are spawned: as a warning of `tracing`, with the feature of
+    /// that name and if there is a subscriber, and else on standard error. [`Duration::ZERO`] is for never.
+    ///
+    /// If this is not set, a verbose runtime says it after 100 ms, of fibers that delay others; so do all that have a subscriber.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = sisal::Runtime::builder().blocked_after(Duration::from_millis(20)).build()?;
+    /// runtime.spawn(|| std::thread::sleep(Duration::from_millis(1))).join().unwrap();
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
+    pub fn blocked_after(mut self, limit: Duration) -> RuntimeBuilder {
+        self.overrides.blocked_after = Some(limit);
+        self
+    }
+
     /// Whether to print on standard error what the runtime has done when it ends.
     pub fn stats(mut self, stats: bool) -> RuntimeBuilder {
         self.overrides.stats = Some(stats);
@@ -115,6 +135,23 @@ impl RuntimeBuilder {
     #[cfg(feature = "serve")]
     pub fn serve_token(mut self, token: impl Into<String>) -> RuntimeBuilder {
         self.overrides.serve_token = Some(crate::inspect::asked::Token::new(token));
+        self
+    }
+
+    /// What to do when no fiber can ever run again: see [`OnDeadlock`].
+    ///
+    /// ```
+    /// use sisal::inspect::OnDeadlock;
+    ///
+    /// let ended = sisal::Runtime::builder().on_deadlock(OnDeadlock::Cancel).run(|| {
+    ///     let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    ///     // Nobody will ever send: the sender is right here.
+    ///     receiver.recv()
+    /// });
+    /// assert!(ended.unwrap().is_err());
+    /// ```
+    pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> RuntimeBuilder {
+        self.overrides.on_deadlock = Some(on_deadlock);
         self
     }
 
@@ -162,6 +199,12 @@ impl RuntimeBuilder {
             verbose: settings.verbose,
             stats: settings.stats,
             shutdown_timeout: settings.shutdown_timeout,
+            on_deadlock: settings.on_deadlock,
+            naming: Naming {
+                after: settings.blocked_after.unwrap_or(settings::DEFAULT_BLOCKED_AFTER),
+                asked_for: settings.blocked_after.is_some(),
+                aloud: settings.verbose || settings.blocked_after.is_some(),
+            },
         };
         Ok((config, settings.serve))
     }

@@ -5,7 +5,7 @@ use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
 use crate::inspect::asked::Asked;
-use crate::inspect::{self, Serving};
+use crate::inspect::{self, Metrics, Serving, Snapshot};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
@@ -85,6 +85,7 @@ pub(crate) fn run_here<T>(
 
 fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     let shared = Arc::new(Shared::new(config));
+    inspect::watch(&shared);
     if shared.config.verbose {
         let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
         let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
@@ -118,11 +119,12 @@ fn conclude(shared: &Shared, serving: Option<Serving>, timeout: Duration) -> Shu
         shared.release_memory();
         Leftover { fibers: Vec::new(), unlisted: 0 }
     } else {
-        shared.call_roll()
+        shared.leftover()
     };
     let stats = Stats::of(shared);
     if shared.config.stats {
         eprintln!("sisal: {stats}");
+        eprintln!("sisal: {}", Metrics::of(shared).work_done());
     }
     ShutdownReport { leaked: leftover.fibers, unlisted: leftover.unlisted, stats }
 }
@@ -150,6 +152,19 @@ impl Runtime {
     /// See [`BuildError`].
     pub fn new() -> Result<Runtime, BuildError> {
         Runtime::builder().build()
+    }
+
+    /// Everything that can be seen of the runtime: its workers, its fibers and what they wait for. Printed, it is for people;
+    /// [`to_json`](Snapshot::to_json) is for machines. Looking does not stop the runtime.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let sleeper = runtime.spawn(|| sisal::sleep(std::time::Duration::from_secs(3600)));
+    /// println!("{}", runtime.dump());
+    /// sleeper.cancel();
+    /// ```
+    pub fn dump(&self) -> Snapshot {
+        self.handle.dump()
     }
 
     /// Sets up a runtime.
@@ -209,6 +224,17 @@ impl Runtime {
     /// The handle by which threads and fibers give this runtime work.
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// What the runtime is doing and has done.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// runtime.run(|| ());
+    /// assert_eq!(runtime.metrics().spawned, 1);
+    /// ```
+    pub fn metrics(&self) -> Metrics {
+        self.handle.metrics()
     }
 
     /// Makes this the runtime in which threads that are in none run what they call of [`par`](crate::par). It stays to the end of the
@@ -294,7 +320,7 @@ impl fmt::Debug for Runtime {
 pub struct ShutdownReport {
     /// The fibers that were still there when the time was up: they are left behind, with their threads.
     pub leaked: Vec<Fiber>,
-    /// How many more there are of which no more is known: they wait on a worker that is stuck in one of the others.
+    /// How many more there are, which have not started.
     pub unlisted: usize,
     /// What the runtime has done.
     pub stats: Stats,

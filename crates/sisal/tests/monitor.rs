@@ -358,6 +358,51 @@ fn a_runtime_that_is_not_verbose_says_nothing_of_blockers_and_added_workers() {
     ended.well().not_saying("sisal");
 }
 
+/// Holds its worker for much longer than it takes to be named.
+fn hold_worker() {
+    let end = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < end {
+        spin_loop();
+    }
+}
+
+#[test]
+fn a_runtime_that_was_asked_to_names_a_fiber_that_blocks_its_worker_once_for_each_place() {
+    let ended = child::run_in(&[("SISAL_BLOCKED_AFTER", "20ms")], || {
+        let runtime = fixed(2).build().unwrap();
+        // Nobody is delayed by it.
+        let first = runtime.handle().builder().name("lonely").spawn(hold_worker);
+        first.join().unwrap();
+        let same_place = |_| runtime.spawn(hold_worker);
+        join_all((0..2).map(same_place)).into_iter().for_each(Result::unwrap);
+        runtime.run(|| sisal::block_in_place(hold_worker));
+        common::shut_down(runtime);
+    });
+    let ended = ended.well().saying("sisal: fiber 'lonely' (#1), spawned at crates/sisal/tests/monitor.rs:");
+    assert_eq!(ended.stderr.matches("has held worker").count(), 2, "{ended:#?}");
+}
+
+#[test]
+fn the_main_fiber_is_named_as_well() {
+    let ended = child::run(|| {
+        fixed(1).blocked_after(Duration::from_millis(20)).run(hold_worker).unwrap();
+    });
+    ended.well().saying("sisal: fiber 'main' (#0), spawned at ").saying("has held worker 0 for ");
+}
+
+#[test]
+fn a_verbose_runtime_that_was_asked_not_to_names_nobody() {
+    let ended = child::run(|| {
+        let runtime = fixed(1).verbose(true).blocked_after(Duration::ZERO).build().unwrap();
+        let blocker = runtime.spawn(hold_worker);
+        let waiting = runtime.spawn(|| 7);
+        blocker.join().unwrap();
+        assert_eq!(waiting.join().unwrap(), 7);
+        common::shut_down(runtime);
+    });
+    ended.well().not_saying("has held worker");
+}
+
 /// Two workers on each of which a fiber waits, and hogs that go on until both of these have been heard of.
 struct Delayed {
     runtime: Runtime,

@@ -30,6 +30,7 @@ const NONSENSE: &[(&str, &str, &str)] = &[
     ("SISAL_NAME", "", "text that isn't empty"),
     ("SISAL_VERBOSE", "maybe", "0 or 1"),
     ("SISAL_STATS", "2", "0 or 1"),
+    ("SISAL_BLOCKED_AFTER", "never", "seconds such as 1 or 0.5"),
     ("SISAL_SHUTDOWN_TIMEOUT", "soon", "seconds such as 10 or 2.5"),
     ("SISAL_SHUTDOWN_TIMEOUT", "-1", "seconds such as 10 or 2.5"),
     ("SISAL_SERVE", "6060", "a loopback address with a port"),

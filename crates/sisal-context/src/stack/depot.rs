@@ -51,6 +51,8 @@ pub struct Counts {
     pub arenas: usize,
     /// Address space of those arenas.
     pub mapped_bytes: usize,
+    /// Of that, what the stacks take up that are handed out, their guards included.
+    pub in_use_bytes: usize,
 }
 
 /// What [`Depot::trim`] gave back.

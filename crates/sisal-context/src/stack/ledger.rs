@@ -81,6 +81,7 @@ impl Ledger {
             taken += self.update(index, |arena| arena.take(index, want - taken, out));
             self.pools[class.index()].current = Some(index);
         }
+        self.counts.in_use_bytes += taken * class.slot_size();
         taken
     }
 
@@ -90,6 +91,7 @@ impl Ledger {
         self.to_trim.insert(stack.arena as usize);
         self.pools[stack.class.index()].current = Some(stack.arena);
         self.counts.in_use -= 1;
+        self.counts.in_use_bytes -= stack.class.slot_size();
     }
 
     /// Adds a new arena under a number that no other has.

@@ -18,7 +18,8 @@ mod pool;
 #[cfg(test)]
 mod tests;
 
-use self::pool::Pool;
+use self::pool::{Load, Pool};
+use crate::fiber::spans::Origin;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::shared::Shared;
 use crate::sched::worker;
@@ -59,7 +60,8 @@ pub(crate) fn blocking_for<T: Send, F: FnOnce() -> T + Send>(reason: Reason, pla
         None => f(),
         Some((worker, _)) => {
             let (mut f, mut result) = (Some(f), None);
-            let mut call = || result = f.take().map(|f| catch_unwind(AssertUnwindSafe(f)));
+            let origin = Origin::here();
+            let mut call = || result = f.take().map(|f| catch_unwind(AssertUnwindSafe(|| origin.call(f))));
             pool_of(worker.shared()).run(&mut call, reason, place);
             match result {
                 Some(result) => result.unwrap_or_else(|payload| resume_unwind(payload)),
@@ -76,6 +78,11 @@ fn pool_of(shared: &Shared) -> &Arc<Pool> {
     });
     let pool: &dyn Any = &**pool;
     pool.downcast_ref().unwrap_or_else(|| unreachable!("INVARIANT: nothing else is put there"))
+}
+
+/// What the threads of a runtime are doing.
+pub(crate) fn load(shared: &Shared) -> Load {
+    shared.blocking.get().map(|_| pool_of(shared).load()).unwrap_or_default()
 }
 
 /// Ends the threads of a runtime that has ended.

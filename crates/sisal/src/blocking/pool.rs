@@ -16,17 +16,29 @@ use super::job::{Job, Taken};
 use crate::fiber::waiter::Wait;
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
+use crate::prim::own_threads;
 use crate::prim::parker::{Awake, ThreadParker};
 use crate::prim::reason::{Place, Reason};
 use crate::queue::chain::Chain;
 use std::io;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a thread is kept that has nothing to do.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// What a pool is doing.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Threads that run a call, or are about to.
+    pub(crate) busy: usize,
+    pub(crate) idle: usize,
+    /// Calls that no thread has taken yet.
+    pub(crate) queued: usize,
+}
 
 /// See the [module](self).
 pub(super) struct Pool {
@@ -38,6 +50,8 @@ pub(super) struct Pool {
 
 struct State {
     line: Chain<Job>,
+    /// How many jobs are in the line.
+    queued: usize,
     /// Those that went to sleep last are at the end.
     idle: Vec<Arc<ThreadParker>>,
     /// How many there are, or are being started. INVARIANT: at most `Pool::most`.
@@ -52,7 +66,9 @@ impl State {
     /// The first job of the line.
     fn next(&mut self) -> Option<Taken> {
         // SAFETY: who stands in the line parks until its job is done, and it is in nobody else's hands.
-        self.line.pop().map(|job| unsafe { Taken::new(job) })
+        let job = self.line.pop().map(|job| unsafe { Taken::new(job) });
+        self.queued -= usize::from(job.is_some());
+        job
     }
 }
 
@@ -60,6 +76,7 @@ impl Pool {
     pub(super) fn new(name: &str, most: usize, keep_alive: Duration) -> Pool {
         let state = State {
             line: Chain::new(),
+            queued: 0,
             idle: Vec::new(),
             threads: 0,
             started: 0,
@@ -80,7 +97,7 @@ impl Pool {
         let job = Job::new(call, &wait);
         // SAFETY: this frame stays until the job is done: see the module above.
         if unsafe { self.submit(&job) } {
-            let object = ptr::from_ref(&job).addr();
+            let object = Object::of(&job);
             park::park(&wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
         } else {
             // SAFETY: nobody else has it.
@@ -120,7 +137,7 @@ impl Pool {
 
     fn start(self: &Arc<Pool>, number: usize, first: Taken) -> io::Result<JoinHandle<()>> {
         let pool = Arc::clone(self);
-        thread::Builder::new().name(format!("{}-{number}", self.name)).spawn(move || pool.work(first))
+        own_threads::spawn(&format!("{}-{number}", self.name), move || pool.work(first))
     }
 
     /// A thread could not be started for `job`; false if the caller has to do it.
@@ -188,6 +205,12 @@ impl Pool {
         }
     }
 
+    pub(super) fn load(&self) -> Load {
+        let state = self.lock();
+        let idle = state.idle.len();
+        Load { busy: state.threads - idle, idle, queued: state.queued }
+    }
+
     /// Waits for the end of all threads, when no more jobs come.
     pub(super) fn end(&self) {
         let mut state = self.lock();
@@ -207,6 +230,7 @@ impl Pool {
 unsafe fn enqueue(mut state: MutexGuard<'_, State>, job: &Job) {
     // SAFETY: the caller's promise; it is popped before it is done.
     unsafe { state.line.push(job) };
+    state.queued += 1;
     let idle = state.idle.pop();
     drop(state);
     if let Some(thread) = idle {
@@ -218,6 +242,7 @@ unsafe fn enqueue(mut state: MutexGuard<'_, State>, job: &Job) {
 mod tests {
     use super::*;
     use crate::fiber::waiter::Wait;
+    use std::thread;
 
     /// Runs `call` in the pool for this thread, which waits as a fiber would.
     fn run(pool: &Arc<Pool>, mut call: impl FnMut() + Send) {
@@ -277,7 +302,7 @@ mod tests {
             &wait,
             &Waiting {
                 reason: Reason::Blocking,
-                object: 0,
+                object: Object::NONE,
                 place: std::panic::Location::caller(),
                 deadline: None,
                 cancellable: false,

@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use crate::prim::id::FiberId;
-use crate::prim::reason::Place;
+use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
 
@@ -21,7 +21,7 @@ pub struct Fiber {
     id: FiberId,
     name: Option<Box<str>>,
     spawned_at: Place,
-    waits: Option<String>,
+    waits: Option<(Reason, Place)>,
 }
 
 impl Fiber {
@@ -31,12 +31,8 @@ impl Fiber {
 
     /// With what it waits for, if it does.
     pub(crate) fn with_wait(header: &Header) -> Fiber {
-        let waits = header.wait.read().map(|(reason, place, _)| format!("{reason} at {place}"));
+        let waits = header.wait.read().map(|noted| (noted.reason, noted.place));
         Fiber { waits, ..Fiber::of(header) }
-    }
-
-    pub(crate) fn unnamed(id: FiberId, spawned_at: Place) -> Fiber {
-        Fiber { id, name: None, spawned_at, waits: None }
     }
 
     /// Its number.
@@ -47,6 +43,12 @@ impl Fiber {
     /// Its name, if it was given one by [`Builder::name`](crate::Builder::name).
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// One without a name, for tests of what is said of fibers.
+    #[cfg(test)]
+    pub(crate) fn unnamed(id: FiberId, spawned_at: Place) -> Fiber {
+        Fiber { id, name: None, spawned_at, waits: None }
     }
 
     /// Where in the source it was spawned.
@@ -63,7 +65,7 @@ impl fmt::Display for Fiber {
         }
         write!(f, ", spawned at {}", self.spawned_at)?;
         match &self.waits {
-            Some(waits) => write!(f, ", {waits}"),
+            Some((reason, place)) => write!(f, ", {reason} at {place}"),
             None => Ok(()),
         }
     }

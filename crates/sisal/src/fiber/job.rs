@@ -7,6 +7,7 @@ use super::ambient::Scope;
 use super::cancel_node::CancelNode;
 use super::claim_cell::ClaimCell;
 use super::header::FiberRef;
+use super::spans::Origin;
 use super::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::reason::Place;
@@ -22,6 +23,8 @@ pub(crate) struct Job {
     older: Option<NonNull<Job>>,
     /// What its owner was inside when it put the job aside.
     pub(crate) scope: Option<NonNull<Scope>>,
+    /// Where it was put aside.
+    pub(crate) origin: Origin,
     /// There once it is exposed.
     exposed: OnceCell<Arc<Exposed>>,
 }
@@ -48,7 +51,14 @@ impl Job {
     /// A job of `owner`, the running fiber, which it can [put aside](FiberRef::put_aside).
     #[inline]
     pub(crate) fn new(owner: FiberRef, place: Place, run: unsafe fn(NonNull<Job>)) -> Job {
-        Job { run, place, older: owner.jobs.get(), scope: owner.scope.get(), exposed: OnceCell::new() }
+        Job {
+            run,
+            place,
+            older: owner.jobs.get(),
+            scope: owner.scope.get(),
+            origin: Origin::here(),
+            exposed: OnceCell::new(),
+        }
     }
 
     /// Makes the cell: from now on others can see the job.

@@ -12,6 +12,7 @@ pub(crate) mod poke_word;
 pub(crate) mod state;
 pub(crate) mod task_record;
 pub(crate) mod wait_list;
+pub(crate) mod wait_note;
 pub(crate) mod waiter;
 #[cfg_attr(loom, path = "who_model.rs")]
 pub(crate) mod who;
@@ -20,6 +21,8 @@ pub(crate) mod who;
 pub(crate) mod body;
 #[cfg(not(loom))]
 pub(crate) mod current;
+#[cfg(not(loom))]
+pub(crate) mod flags;
 #[cfg(not(loom))]
 pub(crate) mod header;
 #[cfg(not(loom))]
@@ -32,6 +35,9 @@ pub(crate) mod local;
 pub(crate) mod panic_hook;
 #[cfg(not(loom))]
 pub(crate) mod pool;
+#[cfg(not(loom))]
+#[cfg_attr(not(feature = "tracing"), path = "no_spans.rs")]
+pub(crate) mod spans;
 
 #[cfg(not(loom))]
 pub use self::{

@@ -144,14 +144,20 @@ impl Driver for EpollDriver {
         self.epoll.registered.load(Ordering::Relaxed) > 0 || self.busy_ring().is_some()
     }
 
-    fn turn(&self, timeout: Option<Duration>, wake: &mut dyn FnMut(ClaimToken<Who>)) {
+    fn descriptors(&self) -> usize {
+        self.epoll.registered.load(Ordering::Relaxed)
+    }
+
+    fn turn(&self, timeout: Option<Duration>, wake: &mut dyn FnMut(ClaimToken<Who>)) -> usize {
         // Waking tasks may lead anywhere, so nothing stays borrowed meanwhile.
         let mut events = self.events.take();
         let timeout = self.busy_ring().map_or(timeout, |ring| ring.submit(timeout));
         self.epoll.wait(&mut events, timeout);
+        let mut heard = 0;
         for event in &events {
             let data = event.data;
             if data.u64() < RING {
+                heard += 1;
                 slot::on_event(Key::from_u64(data.u64()), event.flags, wake);
             }
         }
@@ -159,6 +165,7 @@ impl Driver for EpollDriver {
         if let Some(ring) = self.busy_ring() {
             ring.reap(wake);
         }
+        heard
     }
 }
 

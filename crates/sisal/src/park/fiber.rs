@@ -3,12 +3,15 @@
 
 use super::Waiting;
 use super::thread;
+use crate::fiber::current;
 use crate::fiber::header::FiberRef;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
+use crate::prim::object::Owner;
+use crate::prim::thread_number;
 use crate::queue::timers::Timer;
 use crate::sched::alarm::Alarm;
 use crate::sched::poke::poke;
@@ -27,6 +30,15 @@ pub(crate) fn me() -> Who {
             Who::Thread(thread::parker())
         }
     })
+}
+
+/// Whoever calls this, as an owner of things.
+#[inline]
+pub(crate) fn myself() -> Owner {
+    match current::with(|current| current.fiber.get()) {
+        Some(fiber) => Owner::Fiber(fiber.id),
+        None => Owner::Thread(thread_number::current()),
+    }
 }
 
 /// Waits until `wait`, which was made for [`me`], is ended; returns by what.
@@ -68,19 +80,23 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         Some(deadline) => {
             let now = worker.read_clock();
             // SAFETY: the timer is in this frame, and removed below.
-            unsafe { worker.timers().insert(NonNull::from(&timer), deadline.0, now.0) };
+            unsafe { worker.arm(&timer, deadline, now) };
             now
         }
         None => worker.coarse_now(),
     };
     me.wait.write(waiting.reason, waiting.object, waiting.place, now);
-    me.cancellable.set(cancellable.then(|| NonNull::from(wait)));
+    let outside = usize::from(waiting.reason.is_outside());
+    worker.outside_waits.set(worker.outside_waits.get() + outside);
+    me.parked_by.set(Some(NonNull::from(wait)));
+    me.flags.set_cancellable(cancellable);
     // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
     worker.park(me);
-    me.cancellable.set(None);
-    me.wait.clear();
+    me.parked_by.set(None);
+    worker.note_resumed(me);
+    worker.outside_waits.set(worker.outside_waits.get() - outside);
     if deadline.is_some() {
-        worker.timers().remove(&timer);
+        worker.disarm(&timer);
     }
     wait.woken().unwrap_or_else(|| unreachable!("INVARIANT: an unpark comes after the claim"))
 }

@@ -26,29 +26,42 @@ pub(crate) mod scope;
 #[cfg(all(test, loom))]
 mod tests;
 mod thread;
+#[cfg(not(loom))]
+pub(crate) mod waiting_threads;
 
 #[cfg(not(loom))]
-pub(crate) use self::fiber::{me, park, park_for_descriptor};
+pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
 #[cfg(loom)]
-pub(crate) use self::model::{burn_fuel, me, park, pay_fuel, poke, unpark};
+pub(crate) use self::model::{me, myself, park, pay_fuel, poke, unpark};
 #[cfg(not(loom))]
-pub(crate) use crate::sched::{
-    dispatch::{burn_fuel, pay_fuel},
-    poke::poke,
-    unpark::unpark,
-};
+pub(crate) use crate::sched::{dispatch::pay_fuel, poke::poke, unpark::unpark};
 
+#[cfg(loom)]
+use self::model::burn_fuel;
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
+#[cfg(not(loom))]
+use crate::sched::dispatch::burn_fuel;
+use std::task::Context;
 
 /// What is waited for, and for how long.
 #[derive(Copy, Clone)]
 pub(crate) struct Waiting {
     pub(crate) reason: Reason,
-    /// The object, as a number that tells it from others.
-    pub(crate) object: usize,
+    pub(crate) object: Object,
     pub(crate) place: Place,
     pub(crate) deadline: Option<Moment>,
     /// Whether something that ends all waits of the fiber ends this one.
     pub(crate) cancellable: bool,
+}
+
+/// Whether it is another's turn before this poll. Then whoever polls is told that there is more, and gives way when it pays next.
+#[inline]
+pub(crate) fn gives_way(context: &Context<'_>) -> bool {
+    let is_anothers_turn = burn_fuel();
+    if is_anothers_turn {
+        context.waker().wake_by_ref();
+    }
+    is_anothers_turn
 }

@@ -134,7 +134,7 @@ impl<'a> Armed<'a> {
             Some((worker, _)) => {
                 let now = worker.read_clock();
                 // SAFETY: the timer is in its caller's frame, and removed when the guard goes.
-                unsafe { worker.timers().insert(NonNull::from(timer), expiry.0, now.0) };
+                unsafe { worker.arm(timer, expiry, now) };
             }
             None => scope.expiry.set(expiry),
         });
@@ -146,7 +146,7 @@ impl Drop for Armed<'_> {
     fn drop(&mut self) {
         worker::with_fiber(|running| {
             if let Some((worker, _)) = running {
-                worker.timers().remove(self.0);
+                worker.disarm(self.0);
             }
         });
     }

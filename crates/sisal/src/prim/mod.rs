@@ -11,8 +11,13 @@ pub(crate) mod cell;
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod cpu_clock;
+pub(crate) mod gate;
 pub(crate) mod id;
 pub(crate) mod lock;
+pub(crate) mod object;
+#[cfg(not(loom))]
+pub(crate) mod os_thread;
+pub(crate) mod own_threads;
 pub(crate) mod parker;
 pub(crate) mod reason;
 pub(crate) mod task_parker;

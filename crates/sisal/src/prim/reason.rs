@@ -14,6 +14,8 @@ pub(crate) enum Reason {
     None = 0,
     /// It gave way to others and is ready.
     Yield,
+    /// Its wait is over and it is ready, as its waker noted: see `sched/latency`.
+    Ready,
     /// For a time to come.
     Sleep,
     /// For the end of another fiber.
@@ -54,6 +56,9 @@ pub(crate) enum Reason {
     Cancel,
     /// For a transactional variable to change.
     Transaction,
+    /// For the half of a fork that another worker runs.
+    Job,
+    // From here on: something outside of the runtime.
     /// For its output to be written.
     Output,
     /// For a call that blocks, on a thread of its own.
@@ -72,15 +77,14 @@ pub(crate) enum Reason {
     Process,
     /// For a future.
     Future,
-    /// For the half of a fork that another worker runs.
-    Job,
 }
 
 impl Reason {
     /// In the order of their numbers.
-    const ALL: [Reason; 32] = [
+    const ALL: [Reason; 33] = [
         Reason::None,
         Reason::Yield,
+        Reason::Ready,
         Reason::Sleep,
         Reason::Join,
         Reason::JoinAny,
@@ -101,6 +105,7 @@ impl Reason {
         Reason::Nursery,
         Reason::Cancel,
         Reason::Transaction,
+        Reason::Job,
         Reason::Output,
         Reason::Blocking,
         Reason::Read,
@@ -110,19 +115,28 @@ impl Reason {
         Reason::File,
         Reason::Process,
         Reason::Future,
-        Reason::Job,
     ];
+
+    /// Whether something outside of the runtime ends such a wait, if nothing inside does.
+    #[inline]
+    pub(crate) fn is_outside(self) -> bool {
+        self as u8 >= Reason::Output as u8
+    }
 
     pub(crate) fn from_u8(byte: u8) -> Reason {
         Reason::ALL.get(usize::from(byte)).copied().unwrap_or(Reason::None)
     }
-}
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+    /// Whether it waits for nothing but its turn.
+    pub(crate) fn is_ready(self) -> bool {
+        matches!(self, Reason::Yield | Reason::Ready)
+    }
+
+    /// In words, to be put after "is".
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
             Reason::None => "running",
-            Reason::Yield => "ready",
+            Reason::Yield | Reason::Ready => "ready",
             Reason::Sleep => "asleep",
             Reason::Join => "joining a fiber",
             Reason::JoinAny => "joining the first of several fibers",
@@ -153,7 +167,13 @@ impl fmt::Display for Reason {
             Reason::Process => "waiting for a process to end",
             Reason::Future => "waiting for a future",
             Reason::Job => "waiting for the other half of a fork",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

@@ -12,17 +12,19 @@
 #![allow(unsafe_code, reason = "an intrusive queue reaches its things by pointer")]
 
 use super::link::{Linked, as_ptr};
-use crate::prim::atomic::{AtomicPtr, Ordering};
+use crate::prim::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::ptr::{self, NonNull};
 
 /// See the [module](self).
 pub(crate) struct Inbox<T> {
     head: AtomicPtr<T>,
+    /// About how many things there are, while there are any: pushes that meet may count as one.
+    about: AtomicUsize,
 }
 
 impl<T: Linked> Inbox<T> {
     pub(crate) fn new() -> Inbox<T> {
-        Inbox { head: AtomicPtr::new(ptr::null_mut()) }
+        Inbox { head: AtomicPtr::new(ptr::null_mut()), about: AtomicUsize::new(0) }
     }
 
     /// Adds `thing`; true if the inbox was empty before, in which case the consumer may have to be woken.
@@ -37,7 +39,12 @@ impl<T: Linked> Inbox<T> {
             unsafe { thing.as_ref() }.link().set(NonNull::new(head));
             // ORDERING: Release pairs with the Acquire in `take_all`: the consumer sees the thing and its link.
             match self.head.compare_exchange_weak(head, thing.as_ptr(), Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return head.is_null(),
+                Ok(_) => {
+                    // Counted without an exchange, anew from every push that finds it empty.
+                    let before = if head.is_null() { 0 } else { self.about.load(Ordering::Relaxed) };
+                    self.about.store(before + 1, Ordering::Relaxed);
+                    return head.is_null();
+                }
                 Err(seen) => head = seen,
             }
         }
@@ -47,6 +54,11 @@ impl<T: Linked> Inbox<T> {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head.load(Ordering::Relaxed).is_null()
+    }
+
+    /// About how many things there are.
+    pub(crate) fn about(&self) -> usize {
+        if self.is_empty() { 0 } else { self.about.load(Ordering::Relaxed).max(1) }
     }
 
     /// Takes everything, oldest first. For the consumer only.

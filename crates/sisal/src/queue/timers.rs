@@ -55,6 +55,8 @@ pub(crate) struct Timers<T> {
     rows: RefCell<BTreeMap<u64, Row<T>>>,
     /// INVARIANT: the first key of `rows`, or the end of time.
     earliest: Cell<u64>,
+    /// How many timers stand in the rows.
+    len: Cell<usize>,
     /// Empty rows, so that a steady coming and going allocates nothing.
     spare: RefCell<Vec<Row<T>>>,
 }
@@ -64,6 +66,7 @@ impl<T> Timers<T> {
         Timers {
             rows: RefCell::new(BTreeMap::new()),
             earliest: Cell::new(u64::MAX),
+            len: Cell::new(0),
             spare: RefCell::new(Vec::with_capacity(MOST_SPARE)),
         }
     }
@@ -72,6 +75,10 @@ impl<T> Timers<T> {
     #[inline]
     pub(crate) fn earliest(&self) -> u64 {
         self.earliest.get()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len.get()
     }
 
     /// Adds a timer that is due at `due`; `now` only serves to judge how far that may be rounded.
@@ -89,6 +96,7 @@ impl<T> Timers<T> {
         debug_assert!(before.is_none(), "INVARIANT: a timer stands in one queue once");
         row.nodes.push(Some(timer));
         row.armed += 1;
+        self.len.set(self.len.get() + 1);
         self.earliest.set(self.earliest.get().min(due));
     }
 
@@ -99,6 +107,7 @@ impl<T> Timers<T> {
         let row = rows.get_mut(&due).unwrap_or_else(|| unreachable!("INVARIANT: an armed timer has a row"));
         row.nodes[place] = None;
         row.armed -= 1;
+        self.len.set(self.len.get() - 1);
         if row.armed == 0
             && let Some(row) = rows.remove(&due)
         {
@@ -127,6 +136,7 @@ impl<T> Timers<T> {
         while self.earliest.get() <= now {
             let mut rows = self.rows.borrow_mut();
             let Some((_, row)) = rows.pop_first() else { break };
+            self.len.set(self.len.get() - row.armed);
             self.earliest.set(rows.first_key_value().map_or(u64::MAX, |(&key, _)| key));
             for place in 0..row.nodes.len() {
                 if let Some(&Some(timer)) = row.nodes.get(place + NODES_AHEAD) {
@@ -216,10 +226,11 @@ mod tests {
             let (_, number) = expected.remove(random.usize(0..expected.len()));
             timers.remove(&nodes[number]);
             timers.remove(&nodes[number]);
-            assert_eq!(timers.earliest(), expected[0].0);
+            assert_eq!((timers.earliest(), timers.len()), (expected[0].0, expected.len()));
         }
         let rest: Vec<usize> = expected.into_iter().map(|(_, number)| number).collect();
         assert_eq!(fired(&timers, 20), rest);
+        assert_eq!(timers.len(), 0);
         assert!(nodes.iter().all(|node| !node.is_armed()));
     }
 }

@@ -7,10 +7,11 @@ use super::worker::Worker;
 use crate::fiber::ambient::Scope;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
+use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::task_parker::later;
-use crate::queue::timers::Ahead;
+use crate::queue::timers::{Ahead, Timer};
 use std::ptr::NonNull;
 
 /// What a timer is for. It stays in its fiber's frame together with the timer.
@@ -39,12 +40,33 @@ fn prefetch_timer(ahead: Ahead<'_, Alarm>) {
 }
 
 impl Worker {
+    /// Sets a timer for `due`.
+    ///
+    /// # Safety
+    /// The timer stays where it is until it is [disarmed](Self::disarm), or the fiber that it is for has been woken.
+    pub(crate) unsafe fn arm(&self, timer: &Timer<Alarm>, due: Moment, now: Moment) {
+        // SAFETY: the caller's promise.
+        unsafe { self.timers.insert(NonNull::from(timer), due.0, now.0) };
+        self.show_timers();
+    }
+
+    /// Takes a timer off, if its time has not come.
+    pub(crate) fn disarm(&self, timer: &Timer<Alarm>) {
+        self.timers.remove(timer);
+        self.show_timers();
+    }
+
+    fn show_timers(&self) {
+        self.remote().shown.activity.timers.store(self.timers.len(), Ordering::Relaxed);
+    }
+
     /// Wakes the fibers whose time has come; true if there were any timers due.
     pub(super) fn fire_timers(&self, now: Moment) -> bool {
         if self.timers.earliest() > now.0 {
             return false;
         }
         self.as_nobody(|| later(|| self.fire_due(now)));
+        self.show_timers();
         true
     }
 

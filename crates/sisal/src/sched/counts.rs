@@ -1,13 +1,14 @@
 //! Counters with one writer each, summed by whoever wants to know.
 
+use super::latency::Histogram;
 use crate::fiber::body::Ended;
-use crate::prim::atomic::{AtomicU64, Ordering};
+use crate::prim::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A counter that one thread increments and any may read.
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    pub(crate) fn new() -> Count {
+    pub(crate) const fn new() -> Count {
         Count(AtomicU64::new(0))
     }
 
@@ -16,6 +17,12 @@ impl Count {
     pub(crate) fn increment(&self) {
         // ORDERING: Release pairs with the Acquire of `get`: who sees an end counted sees its spawn counted.
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// As [`increment`](Self::increment), for what nothing follows from.
+    #[inline]
+    pub(crate) fn tally(&self, more: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
     }
 
     /// Adds one, from any of several writers.
@@ -62,6 +69,40 @@ impl Counts {
                     self.detached_panics.increment();
                 }
             }
+        }
+    }
+}
+
+/// How a worker gets on. Written by that worker alone.
+pub(crate) struct Activity {
+    /// Waits that fibers have begun there, and those that have ended.
+    pub(crate) parks: Count,
+    pub(crate) wakes: Count,
+    /// How often it took fresh fibers from another worker.
+    pub(crate) steals: Count,
+    /// What it has heard from outside.
+    pub(crate) events: Count,
+    /// How long ready fibers wait for their turn.
+    pub(crate) latency: Histogram,
+    /// How many of its fibers are ready, as of the last change that it made itself.
+    pub(crate) ready: AtomicUsize,
+    /// How many timers are armed there.
+    pub(crate) timers: AtomicUsize,
+    /// How many descriptors its driver listens to, as of its last turn.
+    pub(crate) descriptors: AtomicUsize,
+}
+
+impl Activity {
+    pub(crate) fn new() -> Activity {
+        Activity {
+            parks: Count::new(),
+            wakes: Count::new(),
+            steals: Count::new(),
+            events: Count::new(),
+            latency: Histogram::new(),
+            ready: AtomicUsize::new(0),
+            timers: AtomicUsize::new(0),
+            descriptors: AtomicUsize::new(0),
         }
     }
 }

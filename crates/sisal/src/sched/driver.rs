@@ -6,6 +6,7 @@
 use super::worker::Worker;
 use crate::fiber::waiter::ClaimToken;
 use crate::fiber::who::Who;
+use crate::prim::atomic::Ordering;
 use std::any::Any;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -19,9 +20,12 @@ pub(crate) trait Driver {
     /// Whether anything may come from outside.
     fn is_awaited(&self) -> bool;
 
+    /// How many descriptors it listens to.
+    fn descriptors(&self) -> usize;
+
     /// Looks what has come, and waits up to `timeout` for something if nothing has; none is for ever. The bell ends that. What ends
-    /// the wait of a fiber is passed to `wake`, in the order in which it came.
-    fn turn(&self, timeout: Option<Duration>, wake: &mut dyn FnMut(ClaimToken<Who>));
+    /// the wait of a fiber is passed to `wake`, in the order in which it came. Returns how much has come, the bell not counted.
+    fn turn(&self, timeout: Option<Duration>, wake: &mut dyn FnMut(ClaimToken<Who>)) -> usize;
 }
 
 impl Worker {
@@ -43,6 +47,13 @@ impl Worker {
         self.driver.get().map(|driver| driver.as_ref()).filter(|driver| driver.is_awaited())
     }
 
+    /// Lets others see how many descriptors are listened to here.
+    pub(super) fn show_descriptors(&self) {
+        if let Some(driver) = self.driver.get() {
+            self.remote().shown.activity.descriptors.store(driver.descriptors(), Ordering::Relaxed);
+        }
+    }
+
     /// Hears what has come from outside, if anything may; true if it made fibers ready.
     pub(super) fn look_outside(&self) -> bool {
         self.awaited_driver().is_some_and(|driver| self.hear(driver, Some(Duration::ZERO)))
@@ -50,7 +61,9 @@ impl Worker {
 
     /// Gives the driver a turn; true if it made fibers of this worker ready.
     pub(super) fn hear(&self, driver: &dyn Driver, timeout: Option<Duration>) -> bool {
-        self.as_nobody(|| driver.turn(timeout, &mut |token| self.unpark_to_the_end(token)));
+        let events = self.as_nobody(|| driver.turn(timeout, &mut |token| self.unpark_to_the_end(token)));
+        self.remote().shown.activity.events.tally(events as u64);
+        self.show_descriptors();
         self.heard_at.set(self.now.get());
         !self.ready.is_empty() || self.run_next.get().is_some()
     }

@@ -103,6 +103,12 @@ impl Idle {
         self.searchers.load(Ordering::Relaxed) == 0 && !self.has_sleepers()
     }
 
+    /// How many look for work. A hint.
+    #[cfg(not(loom))]
+    pub(crate) fn searchers(&self) -> usize {
+        self.searchers.load(Ordering::Relaxed)
+    }
+
     /// Whether somebody looks for work, or sleeps for want of it. A hint.
     pub(crate) fn has_hungry(&self) -> bool {
         self.searchers.load(Ordering::Relaxed) != 0 || self.has_sleepers()

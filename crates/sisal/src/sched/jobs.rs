@@ -123,6 +123,7 @@ impl Worker {
             pinned: false,
             spawned_at: seen.place,
             name: None,
+            spawned_by: Some(me.id),
         };
         let offer = Offer { job, exposed: seen_by_all };
         let fiber = body::allocate(birth, move || offer.run());
@@ -148,7 +149,7 @@ impl Offer {
         }
         // SAFETY: taken just now, so its owner waits for us in the frame where it lies.
         unsafe {
-            Job::run(self.job);
+            self.job.as_ref().origin.call(|| Job::run(self.job));
         }
         if let Some(token) = self.exposed.cell.finish() {
             super::unpark::unpark(token);

@@ -10,13 +10,19 @@
 //!   wait on it.
 //! - [`jobs`]: the halves of forks that others may run; [`hogs`]: fibers that compute for long.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
-//! - [`monitor`]: the thread that watches workers; [`overflow`]: what is said when a stack ends.
-//! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done.
+//! - [`monitor`]: the thread that watches workers; [`blockers`]: what it says of those that block them; [`overflow`]: what is said when
+//!   a stack ends.
+//! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done,
+//!   [`latency`]: and how soon.
 
 pub(crate) mod idle;
 
 #[cfg(not(loom))]
 pub(crate) mod alarm;
+#[cfg(not(loom))]
+pub(crate) mod blockers;
+#[cfg(not(loom))]
+pub(crate) mod calls;
 #[cfg(not(loom))]
 pub(crate) mod counts;
 #[cfg(not(loom))]
@@ -24,13 +30,15 @@ pub(crate) mod dispatch;
 #[cfg(not(loom))]
 pub(crate) mod driver;
 #[cfg(not(loom))]
+pub(crate) mod fresh;
+#[cfg(not(loom))]
 pub(crate) mod grow;
 #[cfg(not(loom))]
 pub(crate) mod hogs;
 #[cfg(not(loom))]
-pub(crate) mod homes;
-#[cfg(not(loom))]
 pub(crate) mod jobs;
+#[cfg(not(loom))]
+pub(crate) mod latency;
 #[cfg(not(loom))]
 pub(crate) mod limit;
 #[cfg(not(loom))]
@@ -41,6 +49,8 @@ pub(crate) mod overflow;
 pub(crate) mod place;
 #[cfg(not(loom))]
 pub(crate) mod poke;
+#[cfg(not(loom))]
+pub(crate) mod presence;
 #[cfg(not(loom))]
 pub(crate) mod remote;
 #[cfg(not(loom))]
@@ -56,8 +66,13 @@ pub(crate) mod stacks;
 #[cfg(not(loom))]
 pub(crate) mod starve;
 #[cfg(not(loom))]
+pub(crate) mod stillness;
+#[cfg(not(loom))]
 pub(crate) mod threads;
 #[cfg(not(loom))]
 pub(crate) mod unpark;
+#[cfg(not(loom))]
+#[cfg_attr(not(feature = "tracing"), path = "no_warning.rs")]
+mod warning;
 #[cfg(not(loom))]
 pub(crate) mod worker;

@@ -3,18 +3,21 @@
 //! While fresh work waits and a worker has not begun a new turn for [`STUCK_AFTER`], it adds workers, half as many as there
 //! are at a time, up to `max_workers`. (A fiber that says that it blocks its worker makes it stuck at once.) When no fresh work has waited for [`RETIRE_AFTER`], added workers retire: they take
 //! nothing fresh, and go when nothing is homed on them; if they are needed again first, they stay. A fiber that has held its
-//! worker for [`SLICE`] is asked to yield at its next call into the runtime; one that holds it for [`BLOCKING_AFTER`] is
-//! named, once for each place it was spawned at, if the runtime is verbose. And it gives back the memory of stacks that are
+//! worker for [`SLICE`] is asked to yield at its next call into the runtime; one that holds it for longer than is
+//! [allowed](super::blockers) is named, once for each place it was spawned at. And it gives back the memory of stacks that are
 //! no longer used, and of control blocks.
 //!
 //! # When it sleeps
 //! There is something to watch while fresh work waits and all workers are busy, while mail waits for a busy worker, while one is busy
-//! on which others wait, while fibers that compute for long want a worker, and while there are added workers that may have to retire. While the
+//! on which others wait, while fibers that compute for long want a worker, and while there are added workers that may have to retire; and
+//! while any is busy, if it was asked for that those who block them be named. While the
 //! depot has stacks to trim, it wakes up for that from time to time. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
 //! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
 
+use super::blockers::Blocker;
 use super::remote::Life;
 use super::shared::{Phase, Shared};
+use super::stillness::Vigil;
 use super::threads;
 use crate::fiber::pool;
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
@@ -33,8 +36,6 @@ const SLOW_TICK: Duration = Duration::from_millis(5);
 const STUCK_AFTER: Duration = Duration::from_millis(5);
 /// A fiber's time, before it is asked to yield.
 const SLICE: Duration = Duration::from_millis(10);
-/// A fiber that holds its worker for so long is named.
-const BLOCKING_AFTER: Duration = Duration::from_millis(100);
 /// When no fresh work has waited for so long, added workers are not needed.
 const RETIRE_AFTER: Duration = Duration::from_millis(50);
 /// How long it goes on looking when there is nothing to see.
@@ -69,6 +70,15 @@ impl Watch {
     pub(crate) fn wake(&self) {
         if self.word.swap(AWAKE, Ordering::Relaxed) != AWAKE {
             futex::wake_one(&self.word);
+        }
+    }
+
+    /// A worker that slept is busy again.
+    pub(super) fn note_busy(&self) {
+        // ORDERING: pairs with the fence in `Monitor::sleep`: the worker is not among the sleepers when we look whether it sleeps.
+        fence(Ordering::SeqCst);
+        if self.is_asleep() {
+            self.wake();
         }
     }
 
@@ -107,13 +117,21 @@ impl Shared {
 /// What the monitor remembers of one worker.
 #[derive(Clone)]
 struct Seen {
-    heartbeat: u32,
+    heartbeat: u64,
     since: Moment,
+    /// When it was first seen at this turn, whatever was done about it.
+    turn_since: Moment,
     /// What its thread had used of a processor when it was first seen to be at the same turn as before.
     used: Option<Duration>,
     named: bool,
     /// Whether the worker was taken for stuck because it said so.
     believed: bool,
+}
+
+impl Seen {
+    fn at(heartbeat: u64, now: Moment) -> Seen {
+        Seen { heartbeat, since: now, turn_since: now, used: None, named: false, believed: false }
+    }
 }
 
 /// See the [module](self).
@@ -127,14 +145,23 @@ pub(super) struct Monitor {
     /// When there was last something to watch.
     last_busy: Moment,
     last_trim: Moment,
+    vigil: Vigil,
 }
 
 impl Monitor {
     pub(super) fn new(shared: Arc<Shared>) -> Monitor {
         let now = Moment::now();
-        let seen =
-            vec![Seen { heartbeat: 0, since: now, used: None, named: false, believed: false }; shared.remotes.len()];
-        Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, last_trim: now }
+        let seen = vec![Seen::at(0, now); shared.remotes.len()];
+        Monitor {
+            shared,
+            seen,
+            named_places: Vec::new(),
+            now,
+            last_waiting: now,
+            last_busy: now,
+            last_trim: now,
+            vigil: Vigil::default(),
+        }
     }
 
     pub(super) fn run(mut self) {
@@ -145,12 +172,15 @@ impl Monitor {
             }
             self.look_at_workers();
             self.trim();
+            let vigil = self.vigil.keep(&self.shared, self.now);
             if self.workers_need_it() {
                 self.last_busy = self.now;
             }
             if self.now.since(self.last_busy) <= LINGER {
                 let tick = if self.is_urgent() { TICK } else { SLOW_TICK };
                 futex::wait(&self.shared.watch.word, AWAKE, Some(tick));
+            } else if let Some(time) = vigil {
+                futex::wait(&self.shared.watch.word, AWAKE, Some(time));
             } else {
                 self.sleep();
             }
@@ -168,8 +198,8 @@ impl Monitor {
             if held >= SLICE {
                 self.hold_back(worker);
             }
-            if held >= BLOCKING_AFTER && !declared && !std::mem::replace(&mut self.seen[worker].named, true) {
-                self.name_blocker(worker, held);
+            if !declared {
+                self.name_if_due(worker);
             }
         }
         let waiting = self.shared.has_fresh();
@@ -188,7 +218,7 @@ impl Monitor {
         let heartbeat = remote.shown.heartbeat.load(Ordering::Relaxed);
         let seen = &mut self.seen[worker];
         if heartbeat != seen.heartbeat || remote.life() == Life::Absent || self.shared.idle.is_sleeping(worker) {
-            *seen = Seen { heartbeat, since: self.now, used: None, named: false, believed: false };
+            *seen = Seen::at(heartbeat, self.now);
         } else if seen.used.is_none() {
             seen.used = remote.shown.cpu_clock.read();
         }
@@ -203,17 +233,24 @@ impl Monitor {
         remote.told.must_yield.store(1, Ordering::Relaxed);
         let used = remote.shown.cpu_clock.read().zip(self.seen[worker].used);
         if used.is_some_and(|(now, before)| now.saturating_sub(before) >= SLICE)
-            && let Some(fiber) = remote.shown.running().filter(|_| !remote.shown.has_waited())
+            && let Some(fiber) = remote.presence.running().filter(|_| !remote.presence.running_has_waited())
         {
             self.shared.hogs.remember(fiber.spawned_at());
         }
     }
 
-    fn name_blocker(&mut self, worker: usize, held: Duration) {
-        let Some(fiber) = self.shared.remotes[worker].shown.running() else { return };
-        if self.shared.config.verbose && !self.named_places.contains(&fiber.spawned_at()) {
-            self.named_places.push(fiber.spawned_at());
-            eprintln!("sisal: {fiber}, has held worker {worker} for {} ms without yielding", held.as_millis());
+    /// Names the fiber that blocks `worker`, once for each place.
+    fn name_if_due(&mut self, worker: usize) {
+        let seen = &mut self.seen[worker];
+        let held = self.now.since(seen.turn_since);
+        if !self.shared.config.naming.is_due(held) || std::mem::replace(&mut seen.named, true) {
+            return;
+        }
+        if let Some(blocker) = Blocker::on(&self.shared, worker, held)
+            && !self.named_places.contains(&blocker.fiber.spawned_at())
+        {
+            self.named_places.push(blocker.fiber.spawned_at());
+            blocker.report(&self.shared);
         }
     }
 
@@ -264,12 +301,21 @@ impl Monitor {
     }
 
     fn workers_need_it(&self) -> bool {
-        self.is_urgent() || (0..self.shared.remotes.len()).any(|worker| self.delays_others(worker))
+        self.is_urgent()
+            || (0..self.shared.remotes.len()).any(|worker| self.delays_others(worker))
+            || (self.shared.config.naming.watches_all() && self.some_are_busy())
+    }
+
+    fn some_are_busy(&self) -> bool {
+        let remotes = self.shared.remotes.iter().enumerate();
+        remotes
+            .into_iter()
+            .any(|(worker, remote)| remote.life() != Life::Absent && !self.shared.idle.is_sleeping(worker))
     }
 
     /// Whether others wait on a worker that is busy.
     fn delays_others(&self, worker: usize) -> bool {
-        self.shared.remotes[worker].shown.homed_besides_running() > 0 && !self.shared.idle.is_sleeping(worker)
+        self.shared.remotes[worker].presence.homed_besides_running() > 0 && !self.shared.idle.is_sleeping(worker)
     }
 
     fn is_urgent(&self) -> bool {
@@ -299,7 +345,7 @@ impl Monitor {
         let now = Moment::now();
         self.last_waiting = now;
         // It has not looked meanwhile, so it knows nothing of how long they have been at their turns.
-        self.seen.iter_mut().for_each(|seen| (seen.since, seen.used) = (now, None));
+        self.seen.iter_mut().for_each(|seen| (seen.since, seen.turn_since, seen.used) = (now, now, None));
         if word.swap(AWAKE, Ordering::Relaxed) == AWAKE {
             // Somebody had a reason: stay for a while, so that the next does not have to wake it again.
             self.last_busy = now;

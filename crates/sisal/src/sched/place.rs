@@ -105,7 +105,7 @@ impl Worker {
 
     /// The system has no memory for a stack of a fresh fiber's size class: it goes to the end of its queue, after a moment.
     pub(super) fn postpone_for_stack(&self, fiber: FiberRef) {
-        if fiber.is_pinned() {
+        if fiber.flags.is_pinned() {
             // SAFETY: out of a queue just now.
             unsafe { self.pinned.push(fiber.as_ptr()) };
         } else {
@@ -120,7 +120,7 @@ impl Worker {
 impl Worker {
     /// The running fiber is about to block this worker: what is fresh here goes to where others take it at once, and the monitor need
     /// not see for itself that the worker is stuck. It is so until the turn that is returned ends or is [retracted](Self::retract_blocked).
-    pub(crate) fn declare_blocked(&self) -> u32 {
+    pub(crate) fn declare_blocked(&self) -> u64 {
         let turn = self.tick.get();
         let remote = self.remote();
         remote.shown.blocked_turn.store(turn, Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl Worker {
     }
 
     /// The fiber has not blocked for longer than it ran.
-    pub(crate) fn retract_blocked(&self, turn: u32) {
+    pub(crate) fn retract_blocked(&self, turn: u64) {
         let blocked_turn = &self.remote().shown.blocked_turn;
         if blocked_turn.load(Ordering::Relaxed) == turn {
             blocked_turn.store(NO_TURN, Ordering::Relaxed);
@@ -189,7 +189,7 @@ impl Shared {
     fn push_to_least_loaded(&self, fiber: FiberRef) {
         let load = |worker: &usize| {
             let remote = &self.remotes[*worker];
-            remote.shown.homed.load(Ordering::Relaxed) + remote.lane.len()
+            remote.presence.homed() + remote.lane.len()
         };
         let exists = |worker: &usize| matches!(self.remotes[*worker].life(), Life::Base | Life::Added);
         let worker = (0..self.remotes.len()).filter(exists).min_by_key(load).unwrap_or(0);

@@ -21,7 +21,7 @@ use crate::queue::ring::{Oldest, Stolen};
 use std::ptr::NonNull;
 
 /// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
-const POLL_EVERY: u32 = 61;
+const POLL_EVERY: u64 = 61;
 
 /// How long a worker that always has something to do may go without looking at its timers, its inbox and what comes from outside, in
 /// nanoseconds. Where turns are long, it looks more often than every so many turns.
@@ -57,30 +57,27 @@ pub(super) enum Next {
 /// When a worker next looks at everything, in turns.
 #[derive(Copy, Clone)]
 pub(super) struct Polls {
-    at: u32,
+    at: u64,
     /// How many turns that is after the last time.
-    gap: u32,
+    gap: u64,
     last: Moment,
 }
 
 impl Polls {
-    pub(super) fn new() -> Polls {
-        Polls { at: 1, gap: 1, last: Moment(0) }
+    /// For a worker that has had `tick` turns.
+    pub(super) fn new(tick: u64) -> Polls {
+        Polls { at: tick + 1, gap: 1, last: Moment(0) }
     }
 
     /// It looks now, in the turn `tick`: the next time is after [`LISTEN_EVERY`] if turns stay as long as they were, and no later than
     /// after `most` turns or with the next multiple of [`POLL_EVERY`].
-    fn next(self, tick: u32, now: Moment, most: u32) -> Polls {
+    fn next(self, tick: u64, now: Moment, most: u64) -> Polls {
         let elapsed = now.0.saturating_sub(self.last.0);
         let gap = match elapsed {
             0..LISTEN_EVERY => (self.gap * 2).min(POLL_EVERY),
-            _ => (u64::from(self.gap) * LISTEN_EVERY / elapsed).max(1) as u32,
+            _ => (self.gap * LISTEN_EVERY / elapsed).max(1),
         };
-        Polls {
-            at: tick.wrapping_add(gap.min(most).min(POLL_EVERY - tick % POLL_EVERY)),
-            gap: gap.min(most),
-            last: now,
-        }
+        Polls { at: tick + gap.min(most).min(POLL_EVERY - tick % POLL_EVERY), gap: gap.min(most), last: now }
     }
 }
 
@@ -113,7 +110,7 @@ impl Worker {
     /// A turn begins.
     #[inline]
     pub(super) fn begin_turn(&self) {
-        let tick = self.tick.get().wrapping_add(1);
+        let tick = self.tick.get() + 1;
         self.tick.set(tick);
         self.remote().shown.heartbeat.store(tick, Ordering::Relaxed);
         if tick == self.polls.get().at {
@@ -138,9 +135,9 @@ impl Worker {
 
     /// How many turns may pass before the next look. If something may come that is not looked at otherwise: at most one for each fiber that is
     /// ready, since a few that give way again and again may take any time for their turns.
-    fn turns_to_wait(&self) -> u32 {
+    fn turns_to_wait(&self) -> u64 {
         if self.timers.earliest() != Moment::NEVER.0 || self.awaited_driver().is_some() {
-            self.ready.len().clamp(1, POLL_EVERY as usize) as u32
+            (self.ready.len() as u64).clamp(1, POLL_EVERY)
         } else {
             POLL_EVERY
         }
@@ -204,6 +201,7 @@ impl Worker {
             let streak = self.run_next_streak.get();
             if streak < MOST_IN_A_ROW {
                 self.run_next_streak.set(streak + 1);
+                self.show_ready(0);
                 return Some(next);
             }
             // SAFETY: a ready fiber, out of its queue just now.
@@ -213,7 +211,15 @@ impl Worker {
         if self.ready.is_empty() {
             self.drain_inbox();
         }
-        self.ready.pop(prefetch).map(fiber)
+        let next = self.ready.pop(prefetch).map(fiber);
+        self.show_ready(0);
+        next
+    }
+
+    /// Lets others see how many fibers are ready here, with `more` that are not in the list.
+    #[inline]
+    pub(super) fn show_ready(&self, more: usize) {
+        self.remote().shown.activity.ready.store(self.ready.len() + more, Ordering::Relaxed);
     }
 
     fn drain_inbox(&self) {
@@ -374,6 +380,7 @@ impl Worker {
         }
         let waited = oldest.is_some_and(|oldest| self.has_waited(victim, oldest));
         if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
+            self.remote().shown.activity.steals.tally(1);
             return Some(fiber(header));
         }
         None
@@ -399,9 +406,11 @@ impl Worker {
             self.sightings[victim].set(Sighting { lane_takes: Some(lane.takes()), lane_since: now, ..sighting });
             return None;
         }
-        let homed = |worker: usize| self.shared.remotes[worker].shown.homed.load(Ordering::Relaxed);
+        let homed = |worker: usize| self.shared.remotes[worker].presence.homed();
         let patience = if homed(self.index) > homed(victim) { LEAVE_LANE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
-        if now.0 >= sighting.lane_since.0 + patience { self.take_from_lane(victim) } else { None }
+        let stolen = (now.0 >= sighting.lane_since.0 + patience).then(|| self.take_from_lane(victim)).flatten();
+        self.remote().shown.activity.steals.tally(stolen.is_some().into());
+        stolen
     }
 
     /// Whether what is oldest at `victim` was there some time ago already.

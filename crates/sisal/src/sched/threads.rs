@@ -7,15 +7,18 @@ use super::worker::{self, Worker};
 use crate::fiber::body;
 use crate::fiber::header::Birth;
 use crate::fiber::panic_hook;
+use crate::fiber::spans;
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
 use crate::prim::id::FiberId;
+use crate::prim::own_threads;
 use crate::prim::reason::Place;
 use sisal_context::fault::{self, AltStack};
 use sisal_context::stack::Stack;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 
@@ -71,6 +74,8 @@ fn run_worker(shared: &Arc<Shared>, index: usize, stack: Stack) {
         }
     });
     worker.stacks.give_all(shared);
+    shared.remotes[index].shown.thread.clear();
+    shared.remotes[index].shown.activity.descriptors.store(0, Ordering::Relaxed);
     if shared.phase() == Phase::Ended {
         shared.remotes[index].set_life(Life::Absent);
     }
@@ -101,7 +106,7 @@ fn start_monitor(shared: &Arc<Shared>) -> io::Result<()> {
 }
 
 fn spawn(shared: &Shared, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(body)?;
+    let thread = own_threads::spawn_for(ptr::from_ref(shared).addr(), name, body)?;
     let mut threads = shared.threads.lock().unwrap_or_else(PoisonError::into_inner);
     threads.retain(|thread| !thread.is_finished());
     threads.push(thread);
@@ -138,8 +143,10 @@ pub(crate) fn run_main<T>(
         pinned: true,
         spawned_at: place,
         name: Some("main".into()),
+        spawned_by: None,
     });
     shared.main.store(1, Ordering::Relaxed);
+    let _enrolment = own_threads::enroll(Arc::as_ptr(shared).addr());
     let result = worker.install(|| {
         let result = worker.run_as(main, || catch_unwind(AssertUnwindSafe(f)));
         fork::refuse_in_child();
@@ -147,10 +154,15 @@ pub(crate) fn run_main<T>(
         shared.main.store(0, Ordering::Release);
         shared.request_stop();
         worker.leave_at.set(Moment::now().after(shared.config.shutdown_timeout));
+        // Those of the calling thread are nobody else's.
+        let spans = spans::leave();
         worker.run_until_done();
+        spans.enter_again();
         result
     });
     worker.stacks.give_all(shared);
+    shared.remotes[0].shown.thread.clear();
+    shared.remotes[0].shown.activity.descriptors.store(0, Ordering::Relaxed);
     shared.remotes[0].set_life(Life::Absent);
     result
 }

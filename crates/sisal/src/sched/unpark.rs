@@ -70,19 +70,23 @@ impl Worker {
     /// The fiber goes first on this worker, on the rest of the running fiber's turn; or to its own worker's inbox.
     #[inline]
     fn unpark_fiber(&self, fiber: FiberRef) {
+        self.time_if_due(fiber);
         let home = fiber.home();
         if home != self.index {
-            self.shared.send(home, fiber);
-        } else if let Some(pushed_out) = self.run_next.replace(Some(fiber)) {
+            return self.shared.send(home, fiber);
+        }
+        if let Some(pushed_out) = self.run_next.replace(Some(fiber)) {
             // SAFETY: a ready fiber, in no queue.
             unsafe { self.ready.push(pushed_out.as_ptr()) };
         }
+        self.show_ready(1);
     }
 
     /// Unparks a fiber of this worker to the end of the ready list.
     pub(super) fn unpark_to_the_end(&self, token: ClaimToken<Who>) {
         match token.0 {
             Who::Fiber(fiber) if fiber.home() == self.index && self.runs(fiber) => {
+                self.time_if_due(fiber);
                 // SAFETY: a claimed fiber is in no queue: it is unparked once.
                 unsafe { self.ready.push(fiber.as_ptr()) };
             }

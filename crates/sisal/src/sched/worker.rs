@@ -44,10 +44,14 @@ pub(crate) struct Worker {
     pub(super) pinned: List<Header>,
     /// A fresh fiber is to get its turn before the next ready one.
     pub(super) fresh_due: Cell<bool>,
-    /// Counts turns.
-    pub(super) tick: Cell<u32>,
+    /// Counts turns, from where the last worker in this place left off.
+    pub(super) tick: Cell<u64>,
+    /// From which turn on a fiber that becomes ready is to be timed.
+    pub(super) sample_at: Cell<u64>,
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
+    /// How many of its fibers wait for something outside of the runtime.
+    pub(crate) outside_waits: Cell<usize>,
     /// What is due when.
     pub(super) timers: Timers<Alarm>,
     /// The clock as it was last read.
@@ -66,8 +70,6 @@ pub(crate) struct Worker {
     pub(super) abandoned: Cell<Option<Stack>>,
     /// Where the thread's root frame goes on when the loop ends.
     pub(super) root: Cell<Suspended>,
-    /// The first of all fibers that have waited here and are not done.
-    pub(super) homed: Cell<Option<FiberRef>>,
     /// Whether the waits of homed fibers have been cancelled by the stop.
     pub(super) swept: Cell<bool>,
     /// When the loop is to end even though fibers elsewhere are not done.
@@ -82,8 +84,6 @@ pub(crate) struct Worker {
     pub(super) starting: Cell<Option<FiberRef>>,
     /// The last recall of stacks this worker has followed.
     pub(super) recall: Cell<u32>,
-    /// The last roll call this worker has answered.
-    pub(super) roll_call: Cell<u32>,
     /// What was last seen at each worker.
     pub(super) sightings: Box<[Cell<Sighting>]>,
     pub(super) random: RefCell<fastrand::Rng>,
@@ -118,7 +118,10 @@ pub(super) struct Sighting {
 
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, index: usize, first_stack: Option<Stack>) -> Worker {
-        shared.remotes[index].shown.cpu_clock.set_to_this_thread();
+        let shown = &shared.remotes[index].shown;
+        shown.cpu_clock.set_to_this_thread();
+        shown.thread.set_to_this_thread();
+        let tick = shown.heartbeat.load(Ordering::Relaxed);
         Worker {
             index,
             thread: thread_number::current(),
@@ -128,9 +131,11 @@ impl Worker {
             run_next_streak: Cell::new(0),
             pinned: List::new(),
             fresh_due: Cell::new(false),
-            tick: Cell::new(0),
-            polls: Cell::new(Polls::new()),
+            tick: Cell::new(tick),
+            sample_at: Cell::new(tick),
+            polls: Cell::new(Polls::new(tick)),
             looks: Cell::new(Looks::new()),
+            outside_waits: Cell::new(0),
             timers: Timers::new(),
             now: Cell::new(Moment::now()),
             driver: OnceCell::new(),
@@ -141,7 +146,6 @@ impl Worker {
             stack: Cell::new(None),
             abandoned: Cell::new(None),
             root: Cell::new(Suspended::NONE),
-            homed: Cell::new(None),
             swept: Cell::new(false),
             leave_at: Cell::new(Moment::NEVER),
             searching: Cell::new(false),
@@ -150,7 +154,6 @@ impl Worker {
             fuel: Cell::new(super::dispatch::FUEL),
             starting: Cell::new(None),
             recall: Cell::new(shared.recall.load(Ordering::Relaxed)),
-            roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
             random: RefCell::new(fastrand::Rng::new()),
             // A thread that unwinds when it becomes a worker, in a destructor that calls `run`, says nothing about its fibers.
@@ -203,11 +206,6 @@ impl Worker {
     #[inline]
     pub(crate) fn coarse_now(&self) -> Moment {
         self.now.get()
-    }
-
-    #[inline]
-    pub(crate) fn timers(&self) -> &Timers<Alarm> {
-        &self.timers
     }
 }
 

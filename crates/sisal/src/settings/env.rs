@@ -5,6 +5,7 @@
 //! around a value don't matter. An empty value is an error like any other: a variable that is set
 //! by a script whose own variable was empty should not pass for one that isn't set.
 
+use crate::sched::stillness::OnDeadlock;
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -70,6 +71,17 @@ pub(super) fn address(text: &str) -> Option<SocketAddr> {
         // Not looked up: what is asked for has to be on this machine, whatever its files say.
         Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
         None => text.parse().ok(),
+    }
+}
+
+/// `exit`, `cancel`, `report`, `ignore`
+pub(super) fn on_deadlock(text: &str) -> Option<OnDeadlock> {
+    match text {
+        "exit" => Some(OnDeadlock::Exit),
+        "cancel" => Some(OnDeadlock::Cancel),
+        "report" => Some(OnDeadlock::Report),
+        "ignore" => Some(OnDeadlock::Ignore),
+        _ => None,
     }
 }
 

@@ -20,9 +20,10 @@ mod setting;
 pub use error::BuildError;
 
 use crate::inspect::asked::{Asked, Token, is_loopback};
+use crate::sched::stillness::OnDeadlock;
 use setting::{
-    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SERVE, SERVE_TOKEN, SHUTDOWN_TIMEOUT,
-    STACK_SIZE, STATS, VERBOSE, WORKERS,
+    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SERVE, SERVE_TOKEN,
+    SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -44,6 +45,8 @@ pub(crate) const DEFAULT_BLOCKING_THREADS: usize = 512;
 pub(crate) const DEFAULT_NAME: &str = "sisal";
 /// How long the end of a run waits for fibers that don't end.
 pub(crate) const DEFAULT_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// A fiber that holds its worker for so long is worth a word.
+pub(crate) const DEFAULT_BLOCKED_AFTER: Duration = Duration::from_millis(100);
 /// Longer timeouts are cut to this: 30 years, which can be added to any `Instant`.
 pub(crate) const LONGEST_TIMEOUT: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
@@ -70,6 +73,10 @@ pub(crate) struct Settings {
     pub(crate) stats: bool,
     /// How long the end of a run waits. INVARIANT: at most [`LONGEST_TIMEOUT`].
     pub(crate) shutdown_timeout: Duration,
+    /// What to do when no fiber can ever run again.
+    pub(crate) on_deadlock: OnDeadlock,
+    /// When a fiber that blocks its worker is named, if somebody has said that; nothing is for never.
+    pub(crate) blocked_after: Option<Duration>,
     /// Where the live view is served, if it is. INVARIANT: with a token, or on the loopback interface.
     pub(crate) serve: Option<Asked>,
 }
@@ -87,6 +94,8 @@ pub(crate) struct Overrides {
     pub(crate) verbose: Option<bool>,
     pub(crate) stats: Option<bool>,
     pub(crate) shutdown_timeout: Option<Duration>,
+    pub(crate) on_deadlock: Option<OnDeadlock>,
+    pub(crate) blocked_after: Option<Duration>,
     pub(crate) serve: Option<SocketAddr>,
     pub(crate) serve_token: Option<Token>,
 }
@@ -107,6 +116,7 @@ fn resolve_with(
     let crew = resolve_crew(overrides, env, cpus)?;
     let verbose = VERBOSE.find(overrides.verbose, env)?;
     let stats = STATS.find(overrides.stats, env)?;
+    let on_deadlock = ON_DEADLOCK.find(overrides.on_deadlock, env)?;
     let timeout = SHUTDOWN_TIMEOUT.find(overrides.shutdown_timeout, env)?;
     Ok(Settings {
         workers: crew.workers,
@@ -119,6 +129,8 @@ fn resolve_with(
         verbose: verbose.is_some_and(|found| found.value),
         stats: stats.is_some_and(|found| found.value),
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
+        on_deadlock: on_deadlock.map_or_else(OnDeadlock::default, |found| found.value),
+        blocked_after: BLOCKED_AFTER.find(overrides.blocked_after, env)?.map(|found| found.value),
         serve: resolve_serve(overrides, env)?,
     })
 }
@@ -242,6 +254,8 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(10),
+            on_deadlock: OnDeadlock::default(),
+            blocked_after: None,
             serve: None,
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
@@ -261,6 +275,7 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "1"),
             ("SISAL_SHUTDOWN_TIMEOUT", "500ms"),
+            ("SISAL_BLOCKED_AFTER", "20ms"),
             ("SISAL_SERVE", "0.0.0.0:6060"),
             ("SISAL_SERVE_TOKEN", "secret"),
         ];
@@ -275,6 +290,8 @@ mod tests {
             verbose: true,
             stats: true,
             shutdown_timeout: Duration::from_millis(500),
+            on_deadlock: OnDeadlock::default(),
+            blocked_after: Some(Duration::from_millis(20)),
             serve: Some(Asked {
                 address: "0.0.0.0:6060".parse().unwrap(),
                 token: Some(Token::new("secret")),
@@ -297,6 +314,8 @@ mod tests {
             verbose: Some(false),
             stats: Some(false),
             shutdown_timeout: Some(Duration::from_secs(1)),
+            on_deadlock: Some(OnDeadlock::Cancel),
+            blocked_after: Some(Duration::ZERO),
             serve: Some("[::1]:0".parse().unwrap()),
             serve_token: Some(Token::new("mine")),
         };
@@ -311,6 +330,8 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "maybe"),
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
+            ("SISAL_ON_DEADLOCK", "maybe"),
+            ("SISAL_BLOCKED_AFTER", "soon"),
             ("SISAL_SERVE", "nowhere"),
             ("SISAL_SERVE_TOKEN", ""),
         ];
@@ -325,6 +346,8 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(1),
+            on_deadlock: OnDeadlock::Cancel,
+            blocked_after: Some(Duration::ZERO),
             serve: Some(Asked {
                 address: "[::1]:0".parse().unwrap(),
                 token: Some(Token::new("mine")),
@@ -419,6 +442,7 @@ mod tests {
             (("SISAL_NAME", ""), "SISAL_NAME=\"\" (set, but empty): expected text that isn't empty"),
             (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
+            (("SISAL_BLOCKED_AFTER", "20us"), "SISAL_BLOCKED_AFTER=20us: expected seconds such as"),
             (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
             (("SISAL_SERVE", "6060"), "SISAL_SERVE=6060: expected a loopback address with a port such as"),
             (("SISAL_SERVE", "0.0.0.0:6060"), "SISAL_SERVE=0.0.0.0:6060: expected a loopback address"),

@@ -6,6 +6,7 @@
 use super::BuildError;
 use super::env;
 use crate::inspect::asked::Token;
+use crate::sched::stillness::OnDeadlock;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -151,12 +152,28 @@ pub(super) static VERBOSE: Setting<bool> = Setting {
     advice: "leave it out for 0",
 };
 
+pub(super) static BLOCKED_AFTER: Setting<Duration> = Setting {
+    name: "blocked_after",
+    variable: "SISAL_BLOCKED_AFTER",
+    parse: env::duration,
+    expected: "seconds such as 1 or 0.5, or milliseconds such as 20ms",
+    advice: "0 is for never; leave it out to be told after 100ms by a verbose runtime only",
+};
+
 pub(super) static STATS: Setting<bool> = Setting {
     name: "stats",
     variable: "SISAL_STATS",
     parse: env::switch,
     expected: "0 or 1",
     advice: "leave it out for 0",
+};
+
+pub(super) static ON_DEADLOCK: Setting<OnDeadlock> = Setting {
+    name: "on_deadlock",
+    variable: "SISAL_ON_DEADLOCK",
+    parse: env::on_deadlock,
+    expected: "exit, cancel, report or ignore",
+    advice: "leave it out for exit",
 };
 
 pub(super) static SHUTDOWN_TIMEOUT: Setting<Duration> = Setting {

@@ -1,5 +1,7 @@
 //! Where the data of the live view come from.
 
+use crate::inspect::snapshot::Snapshot;
+use crate::inspect::survey::survey;
 use crate::spawn::Handle;
 use std::time::Duration;
 
@@ -41,30 +43,32 @@ impl Live {
     }
 }
 
+impl Live {
+    /// What is to be seen just now, of all fibers or of one.
+    fn look(&self, selection: Selection) -> Snapshot {
+        let mut snapshot = survey(self.runtime.shared(), selection.traces).snapshot;
+        if let Some(id) = selection.id {
+            snapshot.fibers.retain(|fiber| fiber.id.get() == id);
+        }
+        snapshot
+    }
+}
+
 impl Source for Live {
-    fn fibers_text(&self, _selection: Selection) -> String {
-        format!("{}\n", self.runtime.stats())
+    fn fibers_text(&self, selection: Selection) -> String {
+        self.look(selection).to_string()
     }
 
-    fn fibers_json(&self, _selection: Selection) -> String {
-        let stats = self.runtime.stats();
-        format!(
-            r#"{{"version":1,"runtime":"sisal","pid":{},"workers":[],"counts":{{"live":{},"spawned":{},"finished":{}}},"waits":{{}},"fibers":[],"fresh":[],"threads":[],"objects":[],"cycles":[]}}"#,
-            std::process::id(),
-            stats.spawned - stats.finished,
-            stats.spawned,
-            stats.finished
-        )
+    fn fibers_json(&self, selection: Selection) -> String {
+        self.look(selection).to_json()
     }
 
     fn metrics_text(&self) -> String {
-        let stats = self.runtime.stats();
-        format!("sisal_fibers_spawned_total {}\nsisal_fibers_finished_total {}\n", stats.spawned, stats.finished)
+        self.runtime.metrics().to_prometheus()
     }
 
     fn metrics_json(&self) -> String {
-        let stats = self.runtime.stats();
-        format!(r#"{{"spawned":{},"finished":{}}}"#, stats.spawned, stats.finished)
+        self.runtime.metrics().to_json()
     }
 
     fn trace_json(&self, duration: Option<Duration>, wait: Wait<'_>) -> String {

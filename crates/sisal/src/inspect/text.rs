@@ -1,0 +1,172 @@
+//! Snapshots as text, for people: fibers that wait alike are put together and counted.
+
+use super::snapshot::{FiberInfo, FiberState, ObjectInfo, Snapshot};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// How many fibers of a group are named.
+const NAMED_OF_A_GROUP: usize = 8;
+
+/// A length of time in two or three digits.
+pub(super) struct Roughly(pub(super) Duration);
+
+impl fmt::Display for Roughly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        match self.0.as_millis() {
+            0 => write!(f, "{} us", self.0.as_micros()),
+            millis @ 1..1_000 => write!(f, "{millis} ms"),
+            _ if seconds < 10 => write!(f, "{:.1} s", self.0.as_secs_f64()),
+            _ if seconds < 120 => write!(f, "{seconds} s"),
+            _ if seconds < 7_200 => write!(f, "{} min", seconds / 60),
+            _ => write!(f, "{} h", seconds / 3_600),
+        }
+    }
+}
+
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = &self.counts;
+        let added = self.workers.iter().filter(|worker| worker.added).count();
+        write!(f, "runtime '{}': {} workers", self.runtime, self.workers.len())?;
+        if added > 0 {
+            write!(f, " ({added} added)")?;
+        }
+        writeln!(
+            f,
+            "; {} fibers running, {} ready, {} parked, {} fresh; {} spawned, {} finished",
+            counts.running, counts.ready, counts.parked, counts.fresh, counts.spawned, counts.finished
+        )?;
+        for worker in &self.workers {
+            let kind = if worker.added { ", added" } else { "" };
+            write!(f, "worker {}: {}{kind}", worker.index, worker.state)?;
+            if let Some(running) = worker.running.and_then(|id| self.fiber(id)) {
+                write!(f, " fiber {}", running.title())?;
+            }
+            writeln!(f, "; {} fibers live here, {} fresh wait", worker.homed, worker.queued)?;
+        }
+        self.write_cycles(f)?;
+        for group in groups(&self.fibers) {
+            self.write_group(f, &group)?;
+        }
+        for fresh in &self.fresh {
+            writeln!(f, "\n{} fresh fibers spawned at {}", fresh.count, fresh.spawned_at)?;
+        }
+        for thread in &self.threads {
+            let name = thread.name.as_deref().unwrap_or("without a name");
+            writeln!(f, "\nthread {name} [{}, {}]:", thread.wait.reason, Roughly(thread.wait.since))?;
+            writeln!(f, "    at {}", thread.wait.place)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fibers that are shown as one: in the same state for the same reason at the same place, spawned at the same place.
+fn groups(fibers: &[FiberInfo]) -> Vec<Vec<&FiberInfo>> {
+    let mut groups: BTreeMap<_, Vec<&FiberInfo>> = BTreeMap::new();
+    for fiber in fibers {
+        let wait = fiber.wait.as_ref().map(|wait| (&wait.reason, wait.place));
+        let calls = fiber.trace.as_ref().map(|trace| trace.iter().map(|frame| frame.address).collect::<Vec<_>>());
+        groups.entry((fiber.state, wait, fiber.spawned_at, fiber.name.as_ref(), calls)).or_default().push(fiber);
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| (group[0].state, std::cmp::Reverse(group.len()), group[0].id));
+    groups
+}
+
+impl Snapshot {
+    fn write_group(&self, f: &mut fmt::Formatter<'_>, group: &[&FiberInfo]) -> fmt::Result {
+        let first = group[0];
+        match group {
+            [_] => write!(f, "\nfiber {} [{}", first.title(), first.state)?,
+            _ => {
+                write!(f, "\n{} fibers", group.len())?;
+                first.name.as_ref().map_or(Ok(()), |name| write!(f, " '{name}'"))?;
+                write!(f, " [{}", first.state)?;
+            }
+        }
+        if let Some(wait) = &first.wait {
+            let waits = group.iter().filter_map(|fiber| fiber.wait.as_ref()).map(|wait| wait.since);
+            write!(f, ": {}, {}", wait.reason, Roughly(waits.max().unwrap_or_default()))?;
+        }
+        writeln!(f, "], worker {}:", first.worker)?;
+        if let Some(wait) = &first.wait {
+            writeln!(f, "    at {}", wait.place)?;
+            match wait.object.and_then(|number| self.object(number)) {
+                Some(object) if group.len() == 1 => writeln!(f, "    for {}", Described(object))?,
+                _ => {}
+            }
+        }
+        for frame in first.trace.iter().flat_map(|trace| trace.iter()) {
+            writeln!(f, "      {frame}")?;
+        }
+        write!(f, "    spawned at {}", first.spawned_at)?;
+        match first.spawned_by {
+            Some(spawner) if group.iter().all(|fiber| fiber.spawned_by == Some(spawner)) => {
+                writeln!(f, " by {spawner}")?
+            }
+            _ => writeln!(f)?,
+        }
+        if let [_, _, ..] = group {
+            let named: Vec<_> = group.iter().take(NAMED_OF_A_GROUP).map(|fiber| fiber.id.to_string()).collect();
+            let more = group.len().saturating_sub(NAMED_OF_A_GROUP);
+            write!(f, "    {}", named.join(" "))?;
+            writeln!(f, "{}", if more > 0 { format!(" and {more} more") } else { String::new() })?;
+        }
+        Ok(())
+    }
+
+    /// The cycles, one line each.
+    pub(super) fn write_cycles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for cycle in &self.cycles {
+            write!(f, "cycle: ")?;
+            for id in cycle {
+                let Some(fiber) = self.fiber(*id) else { continue };
+                let reason = fiber.wait.as_ref().map_or("", |wait| wait.reason.as_str());
+                write!(f, "{} ({reason}) waits for ", fiber.title())?;
+            }
+            let first = cycle.first().and_then(|id| self.fiber(*id));
+            writeln!(f, "{}", first.map_or_else(String::new, FiberInfo::title))?;
+        }
+        Ok(())
+    }
+}
+
+/// An object with its state.
+pub(super) struct Described<'a>(pub(super) &'a ObjectInfo);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let object = self.0;
+        match object.fiber {
+            Some(fiber) => return write!(f, "fiber {fiber}"),
+            None => write!(f, "{} {:#x}", object.kind, object.id)?,
+        }
+        if object.kind == "channel" {
+            let capacity = object.capacity.map_or_else(|| "no limit".to_owned(), |capacity| capacity.to_string());
+            write!(f, " (capacity {capacity}, {} inside", object.length.unwrap_or(0))?;
+            write!(f, ", {}", if object.closed == Some(true) { "closed" } else { "open" })?;
+            write!(f, ", {} sending, {} receiving)", object.senders.len(), object.receivers.len())?;
+        } else if let Some(length) = object.length {
+            let what = if object.kind == "nursery" { "children" } else { "readers" };
+            write!(f, " ({length} {what})")?;
+        }
+        if let Some(owner) = object.owner {
+            write!(f, ", held by fiber {owner}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    /// How many fibers are parked for each reason.
+    pub fn parked_by_reason(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for fiber in self.fibers.iter().filter(|fiber| fiber.state == FiberState::Parked) {
+            let reason = fiber.wait.as_ref().map_or("", |wait| wait.reason.as_str());
+            *counts.entry(reason).or_insert(0) += 1;
+        }
+        counts
+    }
+}
