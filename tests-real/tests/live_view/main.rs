@@ -163,6 +163,25 @@ fn the_timeline_is_recorded_and_drawn_when_asked_for() {
 }
 
 #[test]
+fn a_real_runtime_is_shown() {
+    guarded(|| {
+        let Some(browser) = Browser::start(1400, 1000) else { return };
+        let runtime = common::background(2);
+        let server = ServeOptions::new().runtime(runtime.handle()).serve("127.0.0.1:0").unwrap();
+        browser.go(&format!("http://{}/", server.local_addr()));
+        let (let_go, go) = sisal::chan::bounded::<()>(1);
+        let waiter = runtime.handle().builder().name("waits to be let go").spawn(move || go.recv());
+        browser.until("document.getElementById('rows').innerText.includes('waits to be let go')");
+        browser.press("g");
+        browser.until("document.getElementById('picture').textContent.includes('waits to be let go')");
+        browser.press("f");
+        drop(let_go);
+        assert!(waiter.join().unwrap().is_err());
+        browser.until("!document.getElementById('rows').innerText.includes('waits to be let go')");
+    });
+}
+
+#[test]
 fn a_hundred_thousand_fibers_do_not_freeze_it() {
     guarded(|| {
         let stage = Stage::with(Story::shop(0, 100_000));

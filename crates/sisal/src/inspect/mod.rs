@@ -41,10 +41,10 @@ pub use self::metrics::{
 #[cfg(feature = "metrics")]
 pub use self::metrics::{MetricsReporter, report_metrics};
 #[cfg(feature = "serve")]
-pub use self::serve::{ServeOptions, Server, serve};
-#[cfg(feature = "serve")]
 #[doc(hidden)]
 pub use self::serve::{Selection, Source, Wait};
+#[cfg(feature = "serve")]
+pub use self::serve::{ServeOptions, Server, serve};
 pub use self::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };

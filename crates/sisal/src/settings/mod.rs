@@ -22,8 +22,8 @@ pub use error::BuildError;
 use crate::inspect::asked::{Asked, Token, is_loopback};
 use crate::sched::stillness::OnDeadlock;
 use setting::{
-    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SERVE, SERVE_TOKEN,
-    SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
+    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SERVE,
+    SERVE_TOKEN, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -33,6 +33,27 @@ fn it_answers_while_all_workers_are_stuck() {
 }
 
 #[test]
+fn a_fiber_that_waits_is_shown_with_its_reason() {
+    guarded(|| {
+        let runtime = super::common::background(2);
+        let server = ServeOptions::new().runtime(runtime.handle()).serve("127.0.0.1:0").unwrap();
+        let (let_go, go) = sisal::chan::bounded::<()>(1);
+        let waiter = runtime.handle().builder().name("waits to be let go").spawn(move || go.recv());
+        let shown = |path: &str| get(server.local_addr(), path).body;
+        until(|| shown("/debug/fibers").contains("waits to be let go"));
+        let json = shown("/debug/fibers.json?traces=0");
+        let fiber = json.split("{\"id\":").find(|part| part.contains("\"waits to be let go\"")).unwrap();
+        assert!(fiber.contains("\"reason\":\"receiving from a channel\""), "{fiber}");
+        let id = fiber.split(',').next().unwrap();
+        assert!(shown(&format!("/debug/fibers.json?id={id}")).contains("waits to be let go"));
+        assert!(!shown(&format!("/debug/fibers.json?id={id}999")).contains("waits to be let go"));
+        assert!(shown("/metrics").contains("sisal_"));
+        drop(let_go);
+        assert!(waiter.join().unwrap().is_err());
+    });
+}
+
+#[test]
 fn it_serves_the_runtime_of_the_caller() {
     guarded(|| {
         sisal::run(|| {

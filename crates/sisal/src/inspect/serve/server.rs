@@ -14,6 +14,7 @@ use super::routes::Routes;
 use super::source::Source;
 use crate::inspect::asked::Token;
 use crate::prim::bell::Bell;
+use crate::prim::own_threads;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;
 use std::io;
@@ -88,7 +89,7 @@ impl Server {
         // Before anybody may ring it.
         shared.bell.descriptor()?;
         let accepting = Arc::clone(&shared);
-        let acceptor = thread::Builder::new().name(NAME.to_owned()).spawn(move || accepting.accept(&listener))?;
+        let acceptor = own_threads::spawn(NAME, move || accepting.accept(&listener))?;
         Ok(Server { address, shared, acceptor: Some(acceptor), process: std::process::id(), _file: file })
     }
 
@@ -211,6 +212,7 @@ struct Place<'a> {
 impl Place<'_> {
     /// What the connection's thread does.
     fn serve(&self) {
+        let _enrolment = own_threads::enroll(own_threads::NO_RUNTIME);
         let wait = |duration| self.shared.pause(duration);
         // An error: the client has gone, or is too slow. Nobody is left to be told.
         let _ = connection::serve(&self.stream, &self.shared.routes, || self.has_asked(), &wait);
