@@ -167,9 +167,10 @@ impl Story {
                 "waiting_to_send": [], "waiting_to_receive": waiting_for(id) })
         };
         let held = |id: u64, kind: &str, owner: u64| json!({ "id": id, "kind": kind, "owner": owner, "waiting": waiting_for(id) });
+        let ended = |id: u64, fiber: u64| json!({ "id": id, "kind": "fiber", "owner": null, "fiber": fiber, "waiting": waiting_for(id) });
         let mut objects = vec![channel(QUEUE, 64), channel(MAIL, 8), held(LEDGER, "mutex", 10)];
         if self.deadlock {
-            objects.extend([held(STOCK, "mutex", 72), held(PRICES, "mutex", 73), held(ORDER, "fiber", 71)]);
+            objects.extend([held(STOCK, "mutex", 72), held(PRICES, "mutex", 73), ended(ORDER, 71)]);
         }
         objects
     }

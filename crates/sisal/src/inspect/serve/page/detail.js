@@ -72,7 +72,7 @@ function fieldsOf(fiber) {
     ["worker", isThere(fiber.worker) ? String(fiber.worker) : null],
     ["spawned at", code(fiber.spawned_at)],
     ["spawned by", isThere(fiber.spawned_by) ? fiberLink(fiber.spawned_by) : null],
-    ["nursery", isThere(fiber.nursery) ? String(fiber.nursery) : null],
+    ["nursery", hex(fiber.nursery)],
     ["stack", isThere(fiber.stack_size) ? (isThere(fiber.stack_used) ? bytes(fiber.stack_used) + " used of " : "") + bytes(fiber.stack_size) : null],
   ]);
 }
@@ -82,13 +82,15 @@ function objectFields(object) {
   const isThere = (value) => value !== null && value !== undefined;
   return fields([
     ["kind", clean(object.kind)],
-    ["number", String(object.id)],
+    ["number", hex(object.id)],
     ["holds", isThere(object.length) ? number(object.length) + (isThere(object.capacity) ? " of " + number(object.capacity) : "") : null],
     ["closed", isThere(object.closed) ? (object.closed ? "yes" : "no") : null],
     ["held by", isThere(object.owner) ? fiberLink(object.owner) : null],
+    ["fiber", isThere(object.fiber) ? fiberLink(object.fiber) : null],
     ["want to send", fibers(object.waiting_to_send)],
     ["want to receive", fibers(object.waiting_to_receive)],
     ["wait", fibers(object.waiting)],
+    ["plain threads", object.waiting_threads ? number(object.waiting_threads) + " wait too" : null],
   ]);
 }
 

@@ -4,7 +4,7 @@ const ROW_HEIGHT = 26, OVERSCAN = 8;
 
 const COLUMNS = [
   { key: "id", title: "Fiber", isNumber: true, text: (row) => (row.id === null ? "thread" : "#" + row.id) },
-  { key: "name", title: "Name", text: (row) => row.name },
+  { key: "name", title: "Name", text: (row) => row.name || (row.spawned ? "at " + row.spawned.split("/").pop() : "") },
   { key: "state", title: "State", text: (row) => row.state },
   { key: "reason", title: "Waits for", text: (row) => row.reason },
   { key: "since", title: "How long", isNumber: true, text: (row) => shortDuration(row.since) },
@@ -20,10 +20,10 @@ function rowsOf(snapshot) {
   const value = (given) => (given === undefined ? null : given);
   const fibers = snapshot.fibers.map((fiber) => ({
     key: "f" + fiber.id, id: fiber.id, name: fiber.name || "", state: fiber.state || "", reason: fiber.reason || "", since: value(fiber.since_ns),
-    place: fiber.place || fiber.spawned_at || "", worker: value(fiber.worker), stack: value(fiber.stack_used), spawned: fiber.spawned_at || "", isStuck: snapshot.inCycle.has(fiber.id),
+    place: fiber.place || fiber.spawned_at || "", worker: value(fiber.worker), stack: value(fiber.stack_used), spawned: fiber.spawned_at || "", object: hex(fiber.object), isStuck: snapshot.inCycle.has(fiber.id),
   }));
   const threads = snapshot.threads.map((thread, at) => ({
-    key: "t" + at, id: null, name: thread.name || "", state: "thread", reason: thread.reason || "", since: value(thread.since_ns), place: thread.place || "", worker: null, stack: null, spawned: "", isStuck: false,
+    key: "t" + at, id: null, name: thread.name || "", state: "thread", reason: thread.reason || "", since: value(thread.since_ns), place: thread.place || "", worker: null, stack: null, spawned: "", object: hex(thread.object), isStuck: false,
   }));
   return fibers.concat(threads);
 }
@@ -44,12 +44,13 @@ function parseFilter(text) {
 }
 
 function haystack(row) {
-  row.haystack = row.haystack || [row.id === null ? "" : "#" + row.id, row.name, row.state, row.reason, row.place, row.spawned, row.worker === null ? "" : "worker " + row.worker, row.isStuck ? "deadlock" : ""].join("\n").toLowerCase();
+  row.haystack = row.haystack || [row.id === null ? "" : "#" + row.id, row.name, row.state, row.reason, row.place, row.spawned, row.object, row.worker === null ? "" : "worker " + row.worker, row.isStuck ? "deadlock" : ""].join("\n").toLowerCase();
   return row.haystack;
 }
 
-/// Those without a value come last, in whatever order.
+/// Those without a value come last. By time, what is stuck for good comes before what only waits.
 function compare(a, b) {
+  if (list.sort === "since" && a.isStuck !== b.isStuck) return a.isStuck ? -1 : 1;
   const [left, right] = [a[list.sort], b[list.sort]];
   const isNone = (value) => value === null || value === "";
   if (isNone(left) || isNone(right)) return isNone(left) - isNone(right) || a.id - b.id;
@@ -130,6 +131,7 @@ function fillRow(element, row, at) {
     const shown = column.key === "place" ? shortPlace(row.place) : text;
     if (cell.textContent !== shown) cell.textContent = shown;
     if (cell.title !== text) cell.title = text;
+    if (column.key === "name") cell.className = "column-name" + (row.name ? "" : " quiet");
     if (column.key === "state") cell.className = "column-state state " + stateClass(row.state);
   });
 }

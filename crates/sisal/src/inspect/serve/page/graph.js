@@ -29,12 +29,12 @@ function buildGraph(snapshot) {
   const cycleObjects = new Set(snapshot.cycles.flat().map((step) => step.object));
   const weight = (id) => {
     const object = snapshot.objectById.get(id);
-    const isHeld = object && object.owner !== null && object.owner !== undefined;
+    const isHeld = object && behind(object) !== null;
     return (cycleObjects.has(id) ? 1e12 : 0) + (isHeld ? 1e9 : 0) + waiting.get(id).length;
   };
   const objects = [...waiting.keys()].sort((a, b) => weight(b) - weight(a) || a - b);
   const graph = { nodes: [], edges: [], byKey: new Map(), hidden: Math.max(0, objects.length - MOST_OBJECTS) };
-  const owners = new Set(objects.slice(0, MOST_OBJECTS).map((id) => (snapshot.objectById.get(id) || {}).owner));
+  const owners = new Set(objects.slice(0, MOST_OBJECTS).map((id) => behind(snapshot.objectById.get(id) || {})));
   for (const id of objects.slice(0, MOST_OBJECTS)) addObject(graph, snapshot, id, waiting.get(id), owners, cycleObjects.has(id));
   return graph;
 }
@@ -51,8 +51,9 @@ function addObject(graph, snapshot, id, fibers, owners, inCycle) {
   const object = snapshot.objectById.get(id) || { kind: "object", id };
   const isThere = (value) => value !== null && value !== undefined;
   const holds = isThere(object.length) ? number(object.length) + (isThere(object.capacity) ? " of " + number(object.capacity) : "") + (object.closed ? ", closed" : "") : object.closed ? "closed" : "";
-  const isEnd = object.kind === "fiber" && isThere(object.owner);
-  const node = addNode(graph, { key: "o" + id, kind: "object", title: isEnd ? "end of a fiber" : clean(object.kind), small: isEnd ? "#" + object.owner : holds || String(id), isStuck: inCycle });
+  const next = behind(object);
+  const isEnd = object.kind === "fiber" && next !== null;
+  const node = addNode(graph, { key: "o" + id, kind: "object", title: isEnd ? "end of a fiber" : clean(object.kind), small: isEnd ? "#" + next : holds || hex(id), isStuck: inCycle });
   // Those that hold something themselves, or are in a cycle, are drawn one by one; crowds at one place together.
   const isAlone = (fiber) => snapshot.inCycle.has(fiber.id) || owners.has(fiber.id);
   const places = new Map();
@@ -71,7 +72,7 @@ function addObject(graph, snapshot, id, fibers, owners, inCycle) {
       addEdge(graph, made, node, clean(reason), false);
     }
   }
-  if (isThere(object.owner)) addEdge(graph, node, addFiber(graph, snapshot, object.owner), "", inCycle && snapshot.inCycle.has(object.owner));
+  if (next !== null) addEdge(graph, node, addFiber(graph, snapshot, next), "", inCycle && snapshot.inCycle.has(next));
 }
 
 function addFiber(graph, snapshot, id) {

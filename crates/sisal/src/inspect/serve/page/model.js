@@ -129,11 +129,21 @@ function fiberName(id) {
   return "#" + id + (fiber && fiber.name ? " " + clean(fiber.name) : "");
 }
 
-/// "mutex 94512345"
+/// The number of an object, as dumps and traces write it.
+function hex(id) {
+  return Number.isInteger(id) ? "0x" + id.toString(16) : "";
+}
+
+/// The fiber that an object waits for in turn: who holds it, or whose end it is.
+function behind(object) {
+  return Number.isInteger(object.owner) ? object.owner : Number.isInteger(object.fiber) ? object.fiber : null;
+}
+
+/// "mutex 0x5a22c0", "fiber #17"
 function objectName(id) {
   const object = state.snapshot && state.snapshot.objectById.get(id);
-  if (object && object.kind === "fiber" && Number.isInteger(object.owner)) return "fiber #" + object.owner;
-  return (object ? clean(object.kind) : "object") + " " + id;
+  if (object && object.kind === "fiber" && behind(object) !== null) return "fiber #" + behind(object);
+  return (object ? clean(object.kind) : "object") + " " + hex(id);
 }
 
 /// A button that opens a fiber.
