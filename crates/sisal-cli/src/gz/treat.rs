@@ -2,7 +2,7 @@
 
 use super::compress::{Plan, compress};
 use super::expand::{Content, Expanded, expand, read_chunk};
-use super::failure::{Failure, plain};
+use super::failure::Failure;
 use super::files::{Run, tell};
 use super::header::{Format, Origin};
 use super::intake::{Chunks, Intake};
@@ -13,6 +13,8 @@ use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
 use super::target::{Target, make_way};
+use crate::signals;
+use crate::wording::plain;
 use sisal::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
 use std::os::fd::AsFd;
@@ -248,7 +250,7 @@ impl Treatment<'_> {
             (Failure::Output(error), Some(Output::Target(_, name))) => self.failed(&name.display().to_string(), &error),
             (Failure::Output(error), _) if error.kind() == ErrorKind::BrokenPipe => {
                 // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
-                self.run.signals.end_by_broken_pipe();
+                signals::end_by_broken_pipe();
                 self.failed("stdout", &error)
             }
             (Failure::Output(error), _) => self.failed("stdout", &error),
