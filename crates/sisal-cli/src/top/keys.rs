@@ -172,6 +172,9 @@ fn go(app: &mut App, by: Move) {
         Move::Start => 0,
         Move::End => usize::MAX,
     };
+    if let (true, Move::Pages(pages)) = (is_list, by) {
+        app.list.shift(pages.saturating_mul(page as isize));
+    }
     // What is beyond the end is the end: the list knows it, and a page when it is drawn.
     if is_list { app.list.choose(to, &app.snapshot) } else { app.scroll = to }
 }

@@ -45,6 +45,11 @@ impl List {
         self.chosen_id = self.rows.get(self.chosen).map(|position| snapshot.fibers[*position].id);
     }
 
+    /// Moves what is seen, so that the chosen row stays where it is on the screen when it moves as far.
+    pub(super) fn shift(&mut self, rows: isize) {
+        self.top = self.top.saturating_add_signed(rows);
+    }
+
     /// The rows that are seen in a window of this height, which follows the chosen one.
     pub(super) fn window(&mut self, height: usize) -> &[usize] {
         self.height = height.max(1);

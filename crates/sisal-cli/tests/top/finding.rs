@@ -122,7 +122,7 @@ fn an_entry_that_is_none_or_not_the_owners_is_told() {
     let ran = directory.sisal(&["dump", &process]).run();
     fails(&ran, 1, &format!("sisal dump: {}: holds no address\n", path.display()));
     if !rustix::process::geteuid().is_root() {
-        fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         let ran = directory.sisal(&["dump", &process]).run();
         fails(&ran, 1, &format!("sisal dump: {}: Permission denied\n", path.display()));
         return;

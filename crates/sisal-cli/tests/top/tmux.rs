@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long it may take until something is shown. One that hangs is to be told from one on a slow machine.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A terminal in which a shell runs. It ends with this value, and whatever runs in it.
 pub(crate) struct Tmux {

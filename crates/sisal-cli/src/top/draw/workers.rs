@@ -23,7 +23,11 @@ pub(super) fn lines(snapshot: &Snapshot, palette: Palette, width: usize, most: u
         fit_right("QUEUED", QUEUED),
     ];
     let mut lines = vec![Line::styled(heading.concat(), palette.heading())];
-    let workers = &snapshot.workers;
+    let mut workers: Vec<_> = snapshot.workers.iter().collect();
+    if workers.len() > most {
+        // Those that do something are not to be among the rest.
+        workers.sort_by_key(|worker| worker.running.is_none() && worker.queued == 0);
+    }
     let shown = if workers.len() > most { most.saturating_sub(1) } else { workers.len() };
     lines.extend(workers[..shown].iter().map(|worker| line(snapshot, worker, palette, runs)));
     if shown < workers.len() {
@@ -54,7 +58,7 @@ pub(in crate::top) fn runs(snapshot: &Snapshot, worker: &Worker) -> String {
 }
 
 /// Those that have no line of their own.
-fn rest(workers: &[Worker]) -> String {
+fn rest(workers: &[&Worker]) -> String {
     let running = workers.iter().filter(|worker| worker.running.is_some()).count();
     let stuck = workers.iter().filter(|worker| &*worker.state == "stuck").count();
     let queued: u64 = workers.iter().map(|worker| worker.queued).fold(0, u64::saturating_add);
