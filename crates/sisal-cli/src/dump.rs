@@ -46,6 +46,10 @@ pub(crate) fn main(arguments: Arguments) -> ExitCode {
 
 /// The text, fit for a terminal: names of fibers can hold anything.
 fn text(remote: &Remote, id: Option<u64>) -> Result<Vec<u8>, Trouble> {
+    if let Some(id) = id {
+        // The text of a fiber that is not there is empty, but for what is said of them all.
+        json(remote, Some(id))?;
+    }
     let answer = get(remote, "/debug/fibers", id)?;
     if answer.content_type.as_deref().is_some_and(|kind| kind != "text/plain") {
         return Err(answer.unlike("it is not plain text").into());

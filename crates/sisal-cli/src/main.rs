@@ -2,12 +2,11 @@
 //!
 //! - [`gz`]: a parallel gzip and gunzip.
 //! - [`top`]: shows what the fibers of another process do; [`dump`] and [`trace`] print and record it. [`remote`]: how they ask it.
-//! - [`signals`], [`wording`]: what several tools share.
+//! - [`wording`]: what all of them share.
 
 mod dump;
 mod gz;
 mod remote;
-mod signals;
 mod top;
 mod trace;
 mod wording;

@@ -3,9 +3,9 @@
 use super::list::Table;
 use super::report::{Report, say};
 use super::settings::{Action, Settings};
+use super::signals::Signals;
 use super::source::{Found, Source};
 use super::treat::Treatment;
-use crate::signals::Signals;
 use crate::wording::plain;
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write, stdin, stdout};

@@ -11,7 +11,7 @@
 //! | [`expand`] | the pipeline that expands; [`intake`]: its input; [`members`]: what follows what in there |
 //! | [`header`] | headers and trailers of the formats; [`checksum`]: what the trailers check |
 //! | [`list`] | the table of `-l`; [`progress`]: the bar on a terminal |
-//! | [`report`] | messages and the exit code; [`failure`]: why a file was not treated; [`signals`](crate::signals): which one ends us |
+//! | [`report`] | messages and the exit code; [`failure`]: why a file was not treated; [`signals`]: which one ends us |
 //!
 //! # Both ways
 //! A file is treated in one nursery: a fiber reads, and the nursery's body writes. What is between them holds a bounded number
@@ -35,6 +35,7 @@ mod names;
 mod progress;
 mod report;
 mod settings;
+mod signals;
 mod source;
 mod spares;
 mod target;
@@ -42,10 +43,10 @@ mod treat;
 
 pub(crate) use arguments::Arguments;
 
-use crate::signals::Signals;
 use files::Run;
 use report::Report;
 use settings::Settings;
+use signals::Signals;
 use std::process::ExitCode;
 
 /// The name in messages.

@@ -13,7 +13,6 @@ use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
 use super::target::{Target, make_way};
-use crate::signals;
 use crate::wording::plain;
 use sisal::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
@@ -250,7 +249,7 @@ impl Treatment<'_> {
             (Failure::Output(error), Some(Output::Target(_, name))) => self.failed(&name.display().to_string(), &error),
             (Failure::Output(error), _) if error.kind() == ErrorKind::BrokenPipe => {
                 // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
-                signals::end_by_broken_pipe();
+                self.run.signals.end_by_broken_pipe();
                 self.failed("stdout", &error)
             }
             (Failure::Output(error), _) => self.failed("stdout", &error),

@@ -39,8 +39,8 @@ pub(super) fn find(process: u32) -> Result<Address, Failure> {
 
 /// Ours first; then where those of the owner are, who may be another if root asks.
 fn places(process: u32, owner: u32) -> impl Iterator<Item = PathBuf> {
-    let ours = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
-    let ours = ours.map(|path| PathBuf::from(path).join("sisal"));
+    let ours = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let ours = ours.map(|path| path.join("sisal"));
     let theirs = [format!("/run/user/{owner}/sisal").into(), format!("/tmp/sisal-{owner}").into()];
     ours.into_iter().chain(theirs).map(move |folder: PathBuf| folder.join(process.to_string()))
 }

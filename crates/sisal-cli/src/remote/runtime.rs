@@ -1,7 +1,8 @@
 //! What the tools run in: fibers of their own, on as few threads as they need.
 
 use super::Failure;
-use crate::signals;
+use signal_hook::consts::SIGPIPE;
+use signal_hook::low_level::emulate_default_handler;
 use std::fmt::Display;
 use std::io::{Write, stderr};
 use std::process::ExitCode;
@@ -34,18 +35,23 @@ pub(crate) fn run(program: &str, tool: impl FnOnce() -> Result<(), Trouble>) -> 
     let error = match done {
         Ok(Ok(())) => return ExitCode::SUCCESS,
         Ok(Err(Trouble::NobodyReads)) => {
-            signals::end_by_broken_pipe();
-            return ExitCode::FAILURE;
+            return end_by(SIGPIPE);
         }
         Ok(Err(Trouble::Signal(signal))) => {
-            signals::end_by(signal);
-            return ExitCode::FAILURE;
+            return end_by(signal);
         }
         Ok(Err(Trouble::Failure(failure))) => failure.to_string(),
         Ok(Err(Trouble::Other(reason))) => reason,
         Err(error) => error.to_string(),
     };
     say(program, error);
+    ExitCode::FAILURE
+}
+
+/// Ends the process as if this signal had found no handler, so that whoever has started it sees what happened. If that can't be, the code
+/// has to tell.
+fn end_by(signal: i32) -> ExitCode {
+    let _ = emulate_default_handler(signal);
     ExitCode::FAILURE
 }
 

@@ -13,14 +13,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Takes notes of signals.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(super) struct Signals {
     /// The last that has come; zero if none has.
     last: Arc<AtomicUsize>,
 }
 
 impl Signals {
     /// Begins to take notes, if there are files to clean up; if not, signals end the process as they always do.
-    pub(crate) fn watch(cleans_up: bool) -> io::Result<Signals> {
+    pub(super) fn watch(cleans_up: bool) -> io::Result<Signals> {
         let last = Arc::new(AtomicUsize::new(0));
         for signal in [SIGINT, SIGTERM].into_iter().filter(|_| cleans_up) {
             let has_come = Arc::new(AtomicBool::new(false));
@@ -33,25 +33,22 @@ impl Signals {
     }
 
     /// Whether a signal has come.
-    pub(crate) fn have_come(&self) -> bool {
+    pub(super) fn have_come(&self) -> bool {
         self.last.load(Ordering::Relaxed) != 0
     }
 
     /// Ends the process by the signal that has come, if one has.
-    pub(crate) fn end_if_asked_to(&self) {
+    pub(super) fn end_if_asked_to(&self) {
         match self.last.load(Ordering::Relaxed) {
             0 => {}
-            signal => end_by(signal as i32),
+            // It returns only if the signal can't be raised: then the exit code has to tell.
+            signal => drop(emulate_default_handler(signal as i32)),
         }
     }
-}
 
-/// Ends the process by this signal. Returns only if it can't be raised: then the exit code has to tell.
-pub(crate) fn end_by(signal: i32) {
-    let _ = emulate_default_handler(signal);
-}
-
-/// Ends the process as one that writes where nobody reads.
-pub(crate) fn end_by_broken_pipe() {
-    end_by(SIGPIPE);
+    /// Ends the process as one that writes where nobody reads.
+    pub(super) fn end_by_broken_pipe(&self) {
+        // As above.
+        drop(emulate_default_handler(SIGPIPE));
+    }
 }
