@@ -1,5 +1,6 @@
 //! Setting up a runtime.
 
+use crate::inspect::OnDeadlock;
 use crate::prim::reason::Place;
 use crate::runtime::{self, Runtime};
 use crate::sched::shared::Config;
@@ -98,6 +99,23 @@ impl RuntimeBuilder {
         self
     }
 
+    /// What to do when no fiber can ever run again: see [`OnDeadlock`].
+    ///
+    /// ```
+    /// use sisal::inspect::OnDeadlock;
+    ///
+    /// let ended = sisal::Runtime::builder().on_deadlock(OnDeadlock::Cancel).run(|| {
+    ///     let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    ///     // Nobody will ever send: the sender is right here.
+    ///     receiver.recv()
+    /// });
+    /// assert!(ended.unwrap().is_err());
+    /// ```
+    pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> RuntimeBuilder {
+        self.overrides.on_deadlock = Some(on_deadlock);
+        self
+    }
+
     /// Starts a runtime in the background.
     ///
     /// # Errors
@@ -140,6 +158,7 @@ impl RuntimeBuilder {
             verbose: settings.verbose,
             stats: settings.stats,
             shutdown_timeout: settings.shutdown_timeout,
+            on_deadlock: settings.on_deadlock,
         })
     }
 }

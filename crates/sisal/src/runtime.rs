@@ -4,6 +4,7 @@
 use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
+use crate::inspect::{self, Snapshot};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
@@ -77,6 +78,7 @@ pub(crate) fn run_here<T>(config: Config, place: Place, f: impl FnOnce() -> T) -
 
 fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     let shared = Arc::new(Shared::new(config));
+    inspect::deadlock::watch(&shared);
     if shared.config.verbose {
         let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
         let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
@@ -97,7 +99,7 @@ fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
         shared.release_memory();
         Leftover { fibers: Vec::new(), unlisted: 0 }
     } else {
-        shared.call_roll()
+        shared.leftover()
     };
     let stats = Stats::of(shared);
     if shared.config.stats {
@@ -128,6 +130,19 @@ impl Runtime {
     /// See [`BuildError`].
     pub fn new() -> Result<Runtime, BuildError> {
         Runtime::builder().build()
+    }
+
+    /// Everything that can be seen of the runtime: its workers, its fibers and what they wait for. Printed, it is for people;
+    /// [`to_json`](Snapshot::to_json) is for machines. Looking does not stop the runtime.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let sleeper = runtime.spawn(|| sisal::sleep(std::time::Duration::from_secs(3600)));
+    /// println!("{}", runtime.dump());
+    /// sleeper.cancel();
+    /// ```
+    pub fn dump(&self) -> Snapshot {
+        inspect::of(self.handle.shared())
     }
 
     /// Sets up a runtime.
@@ -269,7 +284,7 @@ impl fmt::Debug for Runtime {
 pub struct ShutdownReport {
     /// The fibers that were still there when the time was up: they are left behind, with their threads.
     pub leaked: Vec<Fiber>,
-    /// How many more there are of which no more is known: they wait on a worker that is stuck in one of the others.
+    /// How many more there are, which have not started.
     pub unlisted: usize,
     /// What the runtime has done.
     pub stats: Stats,

@@ -5,6 +5,7 @@ use crate::fiber::current;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::park;
+use crate::prim::object::{Sight, Watched};
 use crate::queue::chain::{ChainLink, Chained};
 use std::mem;
 use std::ptr::NonNull;
@@ -18,6 +19,12 @@ pub(super) struct Job {
 
 // SAFETY: what it calls is `Send`, and called by one thread. The wait is used as its protocol says, the link under the pool's lock.
 unsafe impl Sync for Job {}
+
+impl Watched for Job {
+    fn sight(&self) -> Sight {
+        Sight { is_outside: true, ..Sight::new("blocking call") }
+    }
+}
 
 impl Job {
     /// A call, which must not unwind, and who waits for it.

@@ -16,13 +16,15 @@ use super::job::{Job, Taken};
 use crate::fiber::waiter::Wait;
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
+use crate::prim::own_threads;
 use crate::prim::parker::{Awake, ThreadParker};
 use crate::prim::reason::{Place, Reason};
 use crate::queue::chain::Chain;
 use std::io;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a thread is kept that has nothing to do.
@@ -80,7 +82,7 @@ impl Pool {
         let job = Job::new(call, &wait);
         // SAFETY: this frame stays until the job is done: see the module above.
         if unsafe { self.submit(&job) } {
-            let object = ptr::from_ref(&job).addr();
+            let object = Object::of(&job);
             park::park(&wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
         } else {
             // SAFETY: nobody else has it.
@@ -120,7 +122,7 @@ impl Pool {
 
     fn start(self: &Arc<Pool>, number: usize, first: Taken) -> io::Result<JoinHandle<()>> {
         let pool = Arc::clone(self);
-        thread::Builder::new().name(format!("{}-{number}", self.name)).spawn(move || pool.work(first))
+        own_threads::spawn(&format!("{}-{number}", self.name), move || pool.work(first))
     }
 
     /// A thread could not be started for `job`; false if the caller has to do it.
@@ -277,7 +279,7 @@ mod tests {
             &wait,
             &Waiting {
                 reason: Reason::Blocking,
-                object: 0,
+                object: Object::NONE,
                 place: std::panic::Location::caller(),
                 deadline: None,
                 cancellable: false,

@@ -5,6 +5,7 @@ use super::job::{Job, Taken};
 use crate::fiber::in_fiber;
 use crate::fiber::waiter::Wait;
 use crate::park::{self, Waiting};
+use crate::prim::object::Object;
 use crate::prim::reason::Reason;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -23,7 +24,7 @@ fn a_fiber_that_does_the_job_of_another_is_hidden_from_it() {
             // SAFETY: this frame stays until it is done.
             sender.send(unsafe { Taken::new(NonNull::from(&job)) }).unwrap();
             let (reason, place) = (Reason::Blocking, Location::caller());
-            park::park(&wait, &Waiting { reason, object: 0, place, deadline: None, cancellable: false });
+            park::park(&wait, &Waiting { reason, object: Object::NONE, place, deadline: None, cancellable: false });
             seen
         });
         crate::run(|| {

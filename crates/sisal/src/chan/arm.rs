@@ -12,6 +12,8 @@ use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
+use crate::prim::reason::Reason;
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 
@@ -35,6 +37,9 @@ pub(crate) trait Arm {
 
     /// Takes a waiter off, if it is linked.
     fn delist(&self, waiter: &Waiter<Who>);
+
+    /// What is waited for, and the channel.
+    fn awaits(&self) -> (Reason, Object);
 
     /// When an attempt will succeed, if that is known.
     fn due(&self) -> Option<Moment>;
@@ -119,6 +124,10 @@ impl<T> Arm for RecvArm<'_, T> {
 
     fn delist(&self, waiter: &Waiter<Who>) {
         each_receiver!(self.receiver, channel => channel.delist_receiver(waiter));
+    }
+
+    fn awaits(&self) -> (Reason, Object) {
+        each_receiver!(self.receiver, channel => (Reason::Receive, Object::of(&**channel)))
     }
 
     fn due(&self) -> Option<Moment> {
@@ -221,6 +230,10 @@ impl<T> Arm for SendArm<'_, T> {
 
     fn delist(&self, waiter: &Waiter<Who>) {
         each_sender!(self.sender, channel => channel.delist_sender(waiter));
+    }
+
+    fn awaits(&self) -> (Reason, Object) {
+        each_sender!(self.sender, channel => (Reason::Send, Object::of(&**channel)))
     }
 
     fn due(&self) -> Option<Moment> {

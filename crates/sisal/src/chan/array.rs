@@ -36,6 +36,7 @@ use crate::park::unpark;
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering, fence};
 use crate::prim::cell::UnsafeCell;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Sight, Watched};
 use crossbeam_utils::CachePadded;
 use std::mem::MaybeUninit;
 
@@ -53,6 +54,8 @@ pub(crate) struct Array<T> {
     /// From a position to the same index in the next lap.
     one_lap: usize,
     waiting: CachePadded<Lock<Waiting>>,
+    /// 1 if what is sent comes from outside of the runtime, whatever else happens.
+    is_outside: std::sync::atomic::AtomicU8,
 }
 
 struct Slot<T> {
@@ -90,7 +93,13 @@ impl<T> Array<T> {
             slots: (0..capacity).map(slot).collect(),
             one_lap: one_lap.expect("sisal: the capacity of a channel is too large"),
             waiting: CachePadded::new(Lock::new(Waiting { senders: WaitList::new(), receivers: WaitList::new() })),
+            is_outside: std::sync::atomic::AtomicU8::new(0),
         }
+    }
+
+    /// What is sent will come from outside of the runtime.
+    pub(crate) fn set_outside(&self) {
+        self.is_outside.store(1, Ordering::Relaxed);
     }
 
     /// The slot at a position.
@@ -267,6 +276,13 @@ impl<T> Array<T> {
         }
         drop(waiting);
         claimed.map(Claimed::into_token).into_iter().for_each(unpark);
+    }
+}
+
+impl<T> Watched for Array<T> {
+    fn sight(&self) -> Sight {
+        let is_outside = self.is_outside.load(Ordering::Relaxed) != 0;
+        Sight { closed: Some(self.is_closed()), is_outside, ..Sight::channel(self.capacity(), self.len()) }
     }
 }
 

@@ -7,9 +7,9 @@ use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::park::{Waiting, me, park, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use std::mem::MaybeUninit;
-use std::ptr;
 
 /// Sends `value`, by `deadline` if there is one.
 #[inline]
@@ -57,7 +57,7 @@ fn send_waiting<T, P: SendPort<T>>(
             Attempt::Closed => return Err(SendTimeoutError::Closed(unsafe { slot.assume_init() })),
             Attempt::Waits => {}
         }
-        let object = ptr::from_ref(port).addr();
+        let object = Object::of(port);
         let waiting = Waiting { reason: Reason::Send, object, place, deadline, cancellable: true };
         match park(&wait, &waiting) {
             Woken::Object(_) if waiter.was_handed() => return Ok(()),
@@ -120,7 +120,7 @@ fn receive_waiting<T, P: ReceivePort<T>>(
             Attempt::Closed => return Err(RecvTimeoutError::Closed),
             Attempt::Waits => {}
         }
-        let (object, due) = (ptr::from_ref(port).addr(), port.due());
+        let (object, due) = (Object::of(port), port.due());
         let until = [deadline, due].into_iter().flatten().min();
         let waiting = Waiting { reason: Reason::Receive, object, place, deadline: until, cancellable: true };
         match park(&wait, &waiting) {

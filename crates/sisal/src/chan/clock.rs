@@ -11,6 +11,7 @@ use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
 use crate::prim::atomic::{AtomicU64, Ordering};
 use crate::prim::clock::Moment;
+use crate::prim::object::{Sight, Watched};
 use std::time::{Duration, Instant};
 
 /// See the [module](self).
@@ -25,6 +26,12 @@ pub(crate) struct Clock<T> {
 impl<T> Clock<T> {
     pub(crate) fn new(due: Moment, period: Option<Duration>, message: fn(Instant) -> T) -> Clock<T> {
         Clock { due: AtomicU64::new(due.0), period, message }
+    }
+}
+
+impl<T> Watched for Clock<T> {
+    fn sight(&self) -> Sight {
+        Sight::new("clock")
     }
 }
 

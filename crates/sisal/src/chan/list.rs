@@ -16,6 +16,7 @@ use crate::fiber::waiter::{Claimed, Waiter};
 use crate::fiber::who::Who;
 use crate::park::unpark;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Sight, Watched};
 use std::collections::VecDeque;
 
 /// How many values a block has room for.
@@ -113,6 +114,13 @@ impl<T> List<T> {
             unsafe { inner.receivers.push(waiter) };
         }
         Attempt::Waits
+    }
+}
+
+impl<T> Watched for List<T> {
+    fn sight(&self) -> Sight {
+        // One waits only while it is open and empty.
+        Sight::channel(None, 0)
     }
 }
 

@@ -9,6 +9,7 @@ use super::error::{RecvTimeoutError, SendTimeoutError};
 use super::port::{Attempt, Channel, ReceivePort, SendPort};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::park::{Waiting, me, park};
+use crate::prim::object::Object;
 use crate::prim::reason::Reason;
 use loom::sync::Arc;
 use std::collections::HashSet;
@@ -145,7 +146,7 @@ fn receive_or_give_up<C: ReceivePort<Item>>(channel: &C, mut waits: impl FnMut()
         }
         let waiting = Waiting {
             reason: Reason::Receive,
-            object: 0,
+            object: Object::NONE,
             place: Location::caller(),
             deadline: None,
             cancellable: false,

@@ -20,8 +20,8 @@ use crate::park::{Waiting, me, park, pay_fuel, unpark};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
-use std::ptr;
 
 /// See the [module](self).
 pub(super) struct Observed<S> {
@@ -83,7 +83,7 @@ impl<S> Observed<S> {
         place: Place,
     ) -> Result<R, Ended> {
         let who = me();
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Receive, object, place, deadline, cancellable: true };
         loop {
             let wait = Wait::new(who.clone());
@@ -118,6 +118,12 @@ impl<S> Observed<S> {
 
     fn leave(&self, waiter: &Waiter<Who>) {
         self.inner.lock().waiting.remove(waiter);
+    }
+}
+
+impl<S> Watched for Observed<S> {
+    fn sight(&self) -> Sight {
+        Sight::new("channel")
     }
 }
 
@@ -197,8 +203,13 @@ mod loom_models {
                     if gave_up {
                         observed.leave(&waiter);
                     } else {
-                        let waiting =
-                            Waiting { reason: Reason::Receive, object: 0, place, deadline: None, cancellable: true };
+                        let waiting = Waiting {
+                            reason: Reason::Receive,
+                            object: Object::NONE,
+                            place,
+                            deadline: None,
+                            cancellable: true,
+                        };
                         assert_eq!(park(&wait, &waiting), Woken::Object(0));
                     }
                     seen.lock().unwrap().insert(gave_up);

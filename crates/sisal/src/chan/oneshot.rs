@@ -42,6 +42,7 @@ use crate::prim::atomic::{AtomicUsize, Backoff, Ordering};
 use crate::prim::cancel::Cancelled;
 use crate::prim::cell::UnsafeCell;
 use crate::prim::clock::Moment;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use crate::prim::task_parker::TaskParker;
 use std::fmt;
@@ -221,6 +222,12 @@ impl Drop for Meeting {
 struct Block<T> {
     meeting: Meeting,
     value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> Watched for Block<T> {
+    fn sight(&self) -> Sight {
+        Sight::channel(Some(1), 0)
+    }
 }
 
 impl<T> Block<T> {
@@ -455,10 +462,11 @@ impl<T> OneReceiver<T> {
     /// Waits until the sender is done.
     fn wait(&self, deadline: Option<Moment>, place: Place) -> Result<(), RecvTimeoutError> {
         let Some(block) = &self.block else { return Ok(()) };
-        let waiting =
-            Waiting { reason: Reason::Receive, object: block.as_ptr().addr(), place, deadline, cancellable: true };
         // SAFETY: the receiver is not gone.
-        match unsafe { block.as_ref() }.meeting.wait_by(|wait| park(wait, &waiting)) {
+        let block = unsafe { block.as_ref() };
+        let object = Object::of(block);
+        let waiting = Waiting { reason: Reason::Receive, object, place, deadline, cancellable: true };
+        match block.meeting.wait_by(|wait| park(wait, &waiting)) {
             Woken::Object(_) => Ok(()),
             Woken::Deadline => Err(RecvTimeoutError::TimedOut),
             Woken::Cancelled(cause) => Err(RecvTimeoutError::Cancelled(Cancelled::by(cause))),
@@ -572,7 +580,8 @@ mod loom_models {
     /// A wait whose time is up at once.
     fn wait_briefly(receiver: &OneReceiver<Message>) -> Woken {
         let place = Location::caller();
-        let waiting = Waiting { reason: Reason::Receive, object: 0, place, deadline: None, cancellable: true };
+        let waiting =
+            Waiting { reason: Reason::Receive, object: Object::NONE, place, deadline: None, cancellable: true };
         let block = receiver.block.unwrap();
         // SAFETY: the receiver is not gone.
         unsafe { block.as_ref() }.meeting.wait_by(|wait| match wait.claim_own(Woken::Deadline) {

@@ -23,6 +23,7 @@ use crate::park::{Waiting, me, park, pay_fuel, unpark};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -78,6 +79,12 @@ struct Shared<T> {
     state: Lock<State<T>>,
 }
 
+impl<T> Watched for Shared<T> {
+    fn sight(&self) -> Sight {
+        Sight::new("pool")
+    }
+}
+
 impl<T> Shared<T> {
     /// Takes a place, if that needs no wait.
     #[inline]
@@ -103,7 +110,7 @@ impl<T> Shared<T> {
         if let Some(content) = unsafe { self.take_or_enlist(&waiter) } {
             return Ok(content);
         }
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Pool, object, place, deadline, cancellable: true };
         let error = match park(&wait, &waiting) {
             Woken::Object(_) => return Ok(handed),
@@ -570,8 +577,13 @@ mod loom_models {
                         pool.shared.give_up(&waiter);
                         assert!(handed.is_none());
                     } else {
-                        let waiting =
-                            Waiting { reason: Reason::Pool, object: 0, place, deadline: None, cancellable: true };
+                        let waiting = Waiting {
+                            reason: Reason::Pool,
+                            object: Object::NONE,
+                            place,
+                            deadline: None,
+                            cancellable: true,
+                        };
                         assert_eq!(park(&wait, &waiting), Woken::Object(0));
                         assert_eq!(*pool.lend(handed), 7);
                     }

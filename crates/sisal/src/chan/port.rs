@@ -13,6 +13,7 @@
 use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
 use crate::prim::clock::Moment;
+use crate::prim::object::Watched;
 
 /// How an attempt went.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub(crate) enum Enlisted {
 }
 
 /// The sending side of a channel of any flavour.
-pub(crate) trait SendPort<T> {
+pub(crate) trait SendPort<T>: Watched {
     /// Moves the value out of `slot`, if that needs no wait.
     ///
     /// # Safety
@@ -68,7 +69,7 @@ pub(crate) trait SendPort<T> {
 }
 
 /// The receiving side of a channel of any flavour.
-pub(crate) trait ReceivePort<T> {
+pub(crate) trait ReceivePort<T>: Watched {
     /// Moves a value into `slot`, if that needs no wait.
     ///
     /// # Safety

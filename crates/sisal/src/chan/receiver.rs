@@ -58,6 +58,15 @@ impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
+    /// What is sent comes from outside of the runtime: whoever waits for it is never stuck. Only channels with room say so.
+    pub(crate) fn comes_from_outside(&self) {
+        if let ReceiverFlavour::Array(channel) = &self.0 {
+            channel.set_outside();
+        }
+    }
+}
+
+impl<T> Receiver<T> {
     /// Receives a message: waits until there is one.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
 use crate::park::unpark;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Sight, Watched};
 use std::collections::VecDeque;
 
 /// See the [module](self).
@@ -94,6 +95,13 @@ impl<T> Inner<T> {
     /// Whether somebody else waits in `list`, as far as can be seen.
     fn has_peer(list: &WaitList<Who>, me: &Waiter<Who>) -> bool {
         list.any(|other| !other.is_of_same_wait(me))
+    }
+}
+
+impl<T> Watched for Rendezvous<T> {
+    fn sight(&self) -> Sight {
+        // One waits only while it is open.
+        Sight::channel(Some(0), 0)
     }
 }
 

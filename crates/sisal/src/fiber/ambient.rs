@@ -73,6 +73,11 @@ impl Scope {
         node.cause()
     }
 
+    /// The node that it follows, or will when it first waits: that of the scope around it or of its nursery.
+    pub(crate) fn followed(&self) -> Option<NonNull<CancelNode>> {
+        self.parents[0].get()
+    }
+
     /// Nobody is inside any more: afterwards the scope may go.
     pub(crate) fn leave(&self) {
         for (parent, place) in self.parents.iter().zip(&self.followers) {

@@ -17,6 +17,7 @@ use super::wait_list::WaitList;
 use super::waiter::{ClaimToken, Claimed, Identity, Waiter};
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::lock::Lock;
+use crate::prim::object::{Sight, Watched};
 
 const OPEN: u32 = 0;
 const TAKEN: u32 = 1;
@@ -34,6 +35,12 @@ struct End<P> {
 
 // SAFETY: the owner's wait is reached under the lock only.
 unsafe impl<P: Send> Send for End<P> {}
+
+impl<P> Watched for ClaimCell<P> {
+    fn sight(&self) -> Sight {
+        Sight::new("fork")
+    }
+}
 
 impl<P: Identity> ClaimCell<P> {
     pub(crate) fn new() -> ClaimCell<P> {

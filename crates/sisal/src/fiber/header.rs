@@ -7,23 +7,25 @@
 use super::ambient::Scope;
 use super::body::VTable;
 use super::end::EndWord;
+use super::flags::Flags;
 use super::job::Job;
 use super::local::Locals;
 use super::poke_word::PokeWord;
 use super::state::State;
+use super::wait_note::WaitNote;
 use super::waiter::Wait;
 use super::who::Who;
-use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::cancel::Cause;
-use crate::prim::clock::Moment;
-use crate::prim::id::FiberId;
-use crate::prim::reason::{Place, Reason};
+use crate::prim::id::{FiberId, MaybeFiberId};
+use crate::prim::object::{Sight, Watched};
+use crate::prim::reason::Place;
 use crate::prim::thread_number::ThreadNumber;
 use crate::queue::link::{Link, Linked};
 use sisal_context::stack::{SizeClass, Stack};
 use sisal_context::switch::Suspended;
 use std::cell::{Cell, OnceCell};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// See the [module](self).
 ///
@@ -38,8 +40,8 @@ pub(crate) struct Header {
     pub(crate) context: Cell<Suspended>,
     /// The stack it runs or waits on; none while it is fresh, and for the main fiber of `run`.
     pub(crate) stack: Cell<Option<Stack>>,
-    /// The wait that a cancellation may end.
-    pub(crate) cancellable: Cell<Option<NonNull<Wait<Who>>>>,
+    /// What it waits by, if it is parked.
+    pub(crate) parked_by: Cell<Option<NonNull<Wait<Who>>>>,
     pub(crate) wait: WaitNote,
 
     // Second line: running.
@@ -51,7 +53,7 @@ pub(crate) struct Header {
     pub(crate) state: State,
     /// Which stacks it can run on.
     pub(crate) class: SizeClass,
-    traits: Traits,
+    pub(crate) flags: Flags,
     /// Stands in its worker's list of homed fibers.
     pub(crate) is_homed: Cell<bool>,
     link: Link<Header>,
@@ -68,6 +70,8 @@ pub(crate) struct Header {
     /// The innermost scope it is inside.
     pub(crate) scope: Cell<Option<NonNull<Scope>>>,
     pub(crate) name: Option<Box<str>>,
+    /// The fiber that has spawned it.
+    pub(crate) spawned_by: MaybeFiberId,
     /// Neighbours in the list of all fibers that have waited on one worker.
     pub(crate) previous_homed: Cell<Option<FiberRef>>,
     pub(crate) next_homed: Cell<Option<FiberRef>>,
@@ -77,64 +81,6 @@ pub(crate) struct Header {
 
 const _: () = assert!(std::mem::offset_of!(Header, poke) == 64 && std::mem::offset_of!(Header, locals) == 128);
 
-/// What is known of a fiber from its birth.
-#[derive(Copy, Clone)]
-struct Traits(u8);
-
-impl Traits {
-    const PINNED: u8 = 1;
-    const NAMED: u8 = 2;
-
-    #[inline]
-    fn new(pinned: bool, named: bool) -> Traits {
-        Traits((u8::from(pinned) * Self::PINNED) | (u8::from(named) * Self::NAMED))
-    }
-}
-
-/// What a fiber waits for. Written by the fiber, read by anyone who wants to know.
-pub(crate) struct WaitNote {
-    reason: AtomicU8,
-    object: AtomicUsize,
-    place: AtomicPtr<std::panic::Location<'static>>,
-    since: AtomicU64,
-}
-
-impl WaitNote {
-    fn new() -> WaitNote {
-        WaitNote {
-            reason: AtomicU8::new(Reason::None as u8),
-            object: AtomicUsize::new(0),
-            place: AtomicPtr::new(ptr::null_mut()),
-            since: AtomicU64::new(0),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn write(&self, reason: Reason, object: usize, place: Place, since: Moment) {
-        // ORDERING: Relaxed throughout; a reader of a moving fiber gets a guess, and a parked one is still.
-        self.object.store(object, Ordering::Relaxed);
-        self.place.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
-        self.since.store(since.0, Ordering::Relaxed);
-        self.reason.store(reason as u8, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn clear(&self) {
-        self.reason.store(Reason::None as u8, Ordering::Relaxed);
-    }
-
-    /// Why and where it waits, and since when, if it does.
-    pub(crate) fn read(&self) -> Option<(Reason, Place, Moment)> {
-        let reason = Reason::from_u8(self.reason.load(Ordering::Relaxed));
-        if reason == Reason::None {
-            return None;
-        }
-        // SAFETY: the pointer is null or was made from a reference that lives for ever.
-        let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() }?;
-        Some((reason, place, Moment(self.since.load(Ordering::Relaxed))))
-    }
-}
-
 /// What is known of a fiber when it is made.
 pub(crate) struct Birth {
     pub(crate) id: FiberId,
@@ -143,6 +89,7 @@ pub(crate) struct Birth {
     pub(crate) pinned: bool,
     pub(crate) spawned_at: Place,
     pub(crate) name: Option<Box<str>>,
+    pub(crate) spawned_by: Option<FiberId>,
 }
 
 impl Header {
@@ -151,14 +98,14 @@ impl Header {
         Header {
             context: Cell::new(Suspended::NONE),
             stack: Cell::new(None),
-            cancellable: Cell::new(None),
+            parked_by: Cell::new(None),
             wait: WaitNote::new(),
             poke: PokeWord::new(),
             home: AtomicU32::new(u32::MAX),
             thread: AtomicU32::new(0),
             state,
             class: birth.class,
-            traits: Traits::new(birth.pinned, birth.name.is_some()),
+            flags: Flags::new(birth.pinned),
             is_homed: Cell::new(false),
             link: Link::new(),
             end: EndWord::new(),
@@ -169,27 +116,22 @@ impl Header {
             locals: OnceCell::new(),
             scope: Cell::new(None),
             name: birth.name,
+            spawned_by: MaybeFiberId::new(birth.spawned_by),
             previous_homed: Cell::new(None),
             next_homed: Cell::new(None),
             jobs: Cell::new(None),
         }
     }
 
-    /// Whether it must start on the worker whose inbox or ready list holds it.
-    #[inline]
-    pub(crate) fn is_pinned(&self) -> bool {
-        self.traits.0 & Traits::PINNED != 0
-    }
-
-    #[inline]
-    pub(crate) fn has_name(&self) -> bool {
-        self.traits.0 & Traits::NAMED != 0
-    }
-
     /// The wait that a cancellation may end. For the home worker, while the fiber is parked.
     pub(crate) fn cancellable_wait(&self) -> Option<&Wait<Who>> {
+        self.parked_wait().filter(|_| self.flags.is_cancellable())
+    }
+
+    /// The wait it is parked by. For the home worker, or while that is kept out.
+    pub(crate) fn parked_wait(&self) -> Option<&Wait<Who>> {
         // SAFETY: set by the fiber to a wait in its frame, and cleared before it leaves that frame.
-        self.cancellable.get().map(|wait| unsafe { wait.as_ref() })
+        self.parked_by.get().map(|wait| unsafe { wait.as_ref() })
     }
 
     /// The scopes it is inside, from the innermost outwards. For the home worker.
@@ -231,6 +173,12 @@ impl Header {
     pub(crate) fn set_home(&self, worker: usize, thread: ThreadNumber) {
         self.home.store(worker as u32, Ordering::Relaxed);
         self.thread.store(thread, Ordering::Relaxed);
+    }
+}
+
+impl Watched for Header {
+    fn sight(&self) -> Sight {
+        Sight { fiber: Some(self.id), ..Sight::new("fiber") }
     }
 }
 

@@ -31,12 +31,8 @@ impl Fiber {
 
     /// With what it waits for, if it does.
     pub(crate) fn with_wait(header: &Header) -> Fiber {
-        let waits = header.wait.read().map(|(reason, place, _)| format!("{reason} at {place}"));
+        let waits = header.wait.read().map(|noted| format!("{} at {}", noted.reason, noted.place));
         Fiber { waits, ..Fiber::of(header) }
-    }
-
-    pub(crate) fn unnamed(id: FiberId, spawned_at: Place) -> Fiber {
-        Fiber { id, name: None, spawned_at, waits: None }
     }
 
     /// Its number.

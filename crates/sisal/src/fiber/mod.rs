@@ -12,6 +12,7 @@ pub(crate) mod poke_word;
 pub(crate) mod state;
 pub(crate) mod task_record;
 pub(crate) mod wait_list;
+pub(crate) mod wait_note;
 pub(crate) mod waiter;
 #[cfg_attr(loom, path = "who_model.rs")]
 pub(crate) mod who;
@@ -21,6 +22,7 @@ pub(crate) mod body;
 #[cfg(not(loom))]
 pub(crate) mod current;
 #[cfg(not(loom))]
+pub(crate) mod flags;
 pub(crate) mod header;
 #[cfg(not(loom))]
 pub(crate) mod info;

@@ -32,6 +32,7 @@ use crate::fiber::who::Who;
 use crate::park::{Waiting, me, park, unpark};
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::cancel::Cancelled;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::sync::Arc;
 use std::task::Wake;
@@ -44,6 +45,12 @@ const PARKED: u32 = 2;
 pub(super) struct Signal {
     word: AtomicU32,
     wait: Wait<Who>,
+}
+
+impl Watched for Signal {
+    fn sight(&self) -> Sight {
+        Sight { is_outside: true, ..Sight::new("future") }
+    }
 }
 
 impl Signal {
@@ -70,7 +77,7 @@ impl Signal {
         if self.word.compare_exchange(POLLING, PARKED, Ordering::Release, Ordering::Relaxed).is_err() {
             return Ok(true);
         }
-        let object = std::ptr::from_ref(self).addr();
+        let object = Object::of(self);
         match park(&self.wait, &Waiting { reason: Reason::Future, object, place, deadline: None, cancellable }) {
             Woken::Object(_) => Ok(false),
             Woken::Cancelled(cause) => Err(Cancelled::by(cause)),

@@ -8,6 +8,7 @@ use super::error;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use std::io;
 use std::time::Duration;
@@ -41,7 +42,7 @@ impl Pauses {
         self.next = LONGEST.min(self.next * 2);
         let wait = Wait::new(park::me());
         let (reason, place) = (self.reason, self.place);
-        let waiting = Waiting { reason, object: 0, place, deadline: Some(until), cancellable: true };
+        let waiting = Waiting { reason, object: Object::NONE, place, deadline: Some(until), cancellable: true };
         match park::park(&wait, &waiting) {
             Woken::Deadline => Ok(()),
             Woken::Cancelled(cause) => Err(error::cancelled(cause)),

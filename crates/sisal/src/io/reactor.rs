@@ -2,11 +2,11 @@
 
 use super::epoll::{Epoll, EpollDriver};
 use crate::park;
+use crate::prim::own_threads;
 use crate::sched::driver::Driver;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread;
 
 /// The epoll that the thread listens to.
 pub(super) fn epoll() -> io::Result<&'static Arc<Epoll>> {
@@ -28,7 +28,7 @@ fn start() -> io::Result<Arc<Epoll>> {
     let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)?;
     let epoll = Arc::new(Epoll::new(bell.as_fd())?);
     let heard = Arc::clone(&epoll);
-    thread::Builder::new().name("sisal-reactor".to_owned()).spawn(move || {
+    own_threads::spawn("sisal-reactor", move || {
         let driver = EpollDriver::new(heard);
         loop {
             driver.turn(None, &mut park::unpark);

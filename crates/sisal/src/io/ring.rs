@@ -17,6 +17,7 @@ use super::epoll::EpollDriver;
 use crate::fiber::waiter::{ClaimToken, Wait, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker;
 use io_uring::{IoUring, opcode, squeue, types};
@@ -127,6 +128,12 @@ pub(crate) fn is_available() -> bool {
     *AVAILABLE.get_or_init(|| build(1, 2).is_ok())
 }
 
+impl Watched for Operation {
+    fn sight(&self) -> Sight {
+        Sight { is_outside: true, ..Sight::new("file") }
+    }
+}
+
 /// Reads from `offset` on, or at the position of the file if it is `u64::MAX`, while the calling fiber waits. None if that is not possible
 /// here and now; then nothing has been read.
 pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64, place: Place) -> Option<usize> {
@@ -143,7 +150,7 @@ pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64, place: 
         if !unsafe { ring.push(&entry) } {
             return None;
         }
-        let object = (&raw const operation).addr();
+        let object = Object::of(&operation);
         let waiting = Waiting { reason: Reason::File, object, place, deadline: None, cancellable: false };
         park::park(&operation.wait, &waiting);
         // An error is told by whoever tries again.

@@ -31,6 +31,7 @@ use crate::fiber::waiter::{ClaimToken, Waiter};
 use crate::fiber::who::Who;
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::lock::Lock;
+use crate::prim::object::{Sight, Watched};
 use rustix::event::epoll::EventFlags;
 use std::io;
 use std::mem;
@@ -158,6 +159,12 @@ pub(super) enum Enlisted {
     /// There was an event since the edges were loaded.
     TryAgain,
     Closed,
+}
+
+impl Watched for Slot {
+    fn sight(&self) -> Sight {
+        Sight { is_outside: true, ..Sight::new("descriptor") }
+    }
 }
 
 impl Slot {

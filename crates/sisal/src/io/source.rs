@@ -18,6 +18,7 @@ use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker;
 use rustix::event::EventfdFlags;
@@ -178,7 +179,7 @@ impl Source {
             Enlisted::Closed => return Err(error::closed()),
             Enlisted::Waiting => {}
         }
-        let object = ptr::from_ref(slot).addr();
+        let object = Object::of(slot);
         let waiting = Waiting { reason, object, place, deadline, cancellable: true };
         let woken = park::park_for_descriptor(&wait, &waiting, self.as_fd(), direction == Direction::Write);
         if wait.woken() != Some(Woken::Object(0)) || matches!(wait.who(), Who::Thread(_)) {
@@ -304,7 +305,7 @@ fn pause(wait: &Wait<Who>, request: &Request) -> io::Result<()> {
     let deadline = request.deadline.filter(|&deadline| deadline <= soon);
     let waiting = Waiting {
         reason: request.reason,
-        object: 0,
+        object: Object::NONE,
         place: request.place,
         deadline: Some(deadline.unwrap_or(soon)),
         cancellable: true,

@@ -14,6 +14,7 @@ use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::id::FiberId;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::dispatch::pay_fuel;
 use crate::sched::poke::request_cancel;
@@ -136,7 +137,7 @@ impl<T> JoinHandle<T> {
         if !unsafe { end.enlist(&waiter) } {
             return Ok(());
         }
-        let object = self.fiber.id.get() as usize;
+        let object = Object::of(&*self.fiber);
         let waiting = Waiting { reason: Reason::Join, object, place, deadline: None, cancellable };
         match park::park(&wait, &waiting) {
             Woken::Object(_) => Ok(()),

@@ -7,6 +7,7 @@ use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::dispatch::pay_fuel;
 use std::panic::Location;
@@ -70,9 +71,10 @@ fn wait_for_any<T>(handles: &[JoinHandle<T>], place: Place) -> Result<usize, Can
     let woken = match done {
         // One was done before all were enlisted: the wait is over before it began, unless another has claimed it already.
         Some(index) if wait.claim_own(Woken::Object(index as u32)) => Woken::Object(index as u32),
-        _ => {
-            park::park(&wait, &Waiting { reason: Reason::JoinAny, object: 0, place, deadline: None, cancellable: true })
-        }
+        _ => park::park(
+            &wait,
+            &Waiting { reason: Reason::JoinAny, object: Object::NONE, place, deadline: None, cancellable: true },
+        ),
     };
     for (fiber, waiter) in places().take(done.unwrap_or(handles.len())) {
         fiber.end.delist(waiter);

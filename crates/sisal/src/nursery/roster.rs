@@ -30,8 +30,9 @@ use crate::fiber::who::Who;
 use crate::park::{self, Waiting, pay_fuel};
 use crate::prim::atomic::{AtomicUsize, Ordering};
 use crate::prim::cell::UnsafeCell;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// See the [module](self).
 pub(crate) struct Roster {
@@ -43,6 +44,13 @@ pub(crate) struct Roster {
 unsafe impl Sync for Roster {}
 // SAFETY: a wait may be claimed from any thread.
 unsafe impl Send for Roster {}
+
+impl Watched for Roster {
+    fn sight(&self) -> Sight {
+        // Whoever waits for it has counted itself out.
+        Sight { length: Some(self.inside.load(Ordering::Relaxed)), ..Sight::new("nursery") }
+    }
+}
 
 impl Roster {
     /// The body is inside.
@@ -111,7 +119,7 @@ impl Roster {
         if self.inside.fetch_sub(1, Ordering::AcqRel) == 1 {
             return false;
         }
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Nursery, object, place, deadline: None, cancellable: false };
         let woken = park::park(&wait, &waiting);
         debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the last child ends this wait");

@@ -17,6 +17,7 @@ use crate::park::{self, Waiting, pay_fuel, poke};
 use crate::prim::cancel::{Cancelled, Cause};
 use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::convert::Infallible;
 use std::fmt;
@@ -68,6 +69,12 @@ unsafe impl Send for Above {}
 
 impl UnwindSafe for CancelToken {}
 impl RefUnwindSafe for CancelToken {}
+
+impl Watched for Token {
+    fn sight(&self) -> Sight {
+        Sight::new("cancel token")
+    }
+}
 
 impl Token {
     /// A token that will follow what it is told to by [`begin`](Self::begin).
@@ -234,7 +241,7 @@ impl CancelToken {
             pay_fuel(place);
             return Ok(());
         }
-        let object = Arc::as_ptr(&self.0).addr();
+        let object = Object::of(&*self.0);
         let waiting = Waiting { reason: Reason::Cancel, object, place, deadline: None, cancellable: true };
         let woken = park::park(&wait, &waiting);
         // Whoever woke us perhaps still walks along the followers.

@@ -43,12 +43,12 @@ use crate::fiber::waiter::{ClaimToken, Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting, pay_fuel};
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::mem;
-use std::ptr;
 use std::sync::OnceLock;
 
 /// How much may wait to be written before who prints waits too. More than this is there only if one text is longer.
@@ -167,7 +167,7 @@ impl<S: Sink> Stream<S> {
     }
 
     fn park(&self, wait: &Wait<Who>, place: Place) {
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Output, object, place, deadline: None, cancellable: false };
         let woken = park::park(wait, &waiting);
         debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the stream ends this wait");
@@ -295,6 +295,12 @@ impl<S: Sink> Stream<S> {
     fn unpark_all<const N: usize>(&self, claim: impl FnOnce(&mut Inner) -> [ClaimedAll<Who>; N]) {
         let claimed = claim(&mut self.inner.lock());
         claimed.into_iter().flatten().for_each(park::unpark);
+    }
+}
+
+impl<S> Watched for Stream<S> {
+    fn sight(&self) -> Sight {
+        Sight { is_outside: true, ..Sight::new("output") }
     }
 }
 

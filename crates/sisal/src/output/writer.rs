@@ -2,6 +2,7 @@
 //! called.
 
 use crate::prim::atomic::{AtomicU32, Ordering};
+use crate::prim::own_threads;
 use std::sync::OnceLock;
 use std::thread::{self, Thread};
 
@@ -28,7 +29,7 @@ impl Writer {
                     work();
                 }
             };
-            thread::Builder::new().name(name.to_owned()).spawn(body).ok().map(|handle| handle.thread().clone())
+            own_threads::spawn(name, body).ok().map(|handle| handle.thread().clone())
         };
         let Some(thread) = self.thread.get_or_init(start) else { return false };
         // ORDERING: Release pairs with the Acquire in `wait`.

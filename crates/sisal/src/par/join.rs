@@ -8,12 +8,13 @@ use crate::fiber::waiter::{Wait, Waiter};
 use crate::park::scope::{self, Entry};
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker::{self, Worker};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::thread;
 
 /// Calls both closures, the second on another worker meanwhile if there is one with nothing to do, and returns both results.
@@ -174,7 +175,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
             let waiter = Waiter::solo(&wait);
             // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
             if unsafe { cell.enlist(&waiter) } {
-                let object = ptr::from_ref(cell).addr();
+                let object = Object::of(cell);
                 let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
                 park::park(&wait, &waiting);
             }

@@ -74,11 +74,15 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         None => worker.coarse_now(),
     };
     me.wait.write(waiting.reason, waiting.object, waiting.place, now);
-    me.cancellable.set(cancellable.then(|| NonNull::from(wait)));
+    let outside = usize::from(waiting.reason.is_outside());
+    worker.outside_waits.set(worker.outside_waits.get() + outside);
+    me.parked_by.set(Some(NonNull::from(wait)));
+    me.flags.set_cancellable(cancellable);
     // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
     worker.park(me);
-    me.cancellable.set(None);
+    me.parked_by.set(None);
     me.wait.clear();
+    worker.outside_waits.set(worker.outside_waits.get() - outside);
     if deadline.is_some() {
         worker.timers().remove(&timer);
     }

@@ -26,6 +26,8 @@ pub(crate) mod scope;
 #[cfg(all(test, loom))]
 mod tests;
 mod thread;
+#[cfg(not(loom))]
+pub(crate) mod waiting_threads;
 
 #[cfg(not(loom))]
 pub(crate) use self::fiber::{me, park, park_for_descriptor};
@@ -38,15 +40,26 @@ pub(crate) use crate::sched::{
     unpark::unpark,
 };
 
+use crate::fiber::current;
 use crate::prim::clock::Moment;
+use crate::prim::object::{Object, Owner};
 use crate::prim::reason::{Place, Reason};
+use crate::prim::thread_number;
+
+/// Whoever calls this, as an owner of things.
+#[inline]
+pub(crate) fn myself() -> Owner {
+    match current::with(|current| current.fiber.get()) {
+        Some(fiber) => Owner::Fiber(fiber.id),
+        None => Owner::Thread(thread_number::current()),
+    }
+}
 
 /// What is waited for, and for how long.
 #[derive(Copy, Clone)]
 pub(crate) struct Waiting {
     pub(crate) reason: Reason,
-    /// The object, as a number that tells it from others.
-    pub(crate) object: usize,
+    pub(crate) object: Object,
     pub(crate) place: Place,
     pub(crate) deadline: Option<Moment>,
     /// Whether something that ends all waits of the fiber ends this one.

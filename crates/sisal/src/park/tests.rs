@@ -6,6 +6,7 @@ use crate::fiber::claim_cell::ClaimCell;
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::fiber::who::Who;
 use crate::prim::atomic::Ordering;
+use crate::prim::object::Object;
 use crate::prim::reason::Reason;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
@@ -42,7 +43,8 @@ fn loom_claim_cell_runs_a_job_once() {
             // SAFETY: both stay in this frame until the wait is over.
             if unsafe { shared.0.enlist(&waiter) } {
                 let place = Location::caller();
-                let waiting = Waiting { reason: Reason::Job, object: 0, place, deadline: None, cancellable: false };
+                let waiting =
+                    Waiting { reason: Reason::Job, object: Object::NONE, place, deadline: None, cancellable: false };
                 park(&wait, &waiting);
                 seen.lock().unwrap().insert("waited");
             } else {

@@ -97,6 +97,8 @@ fn left_until(until: Moment) -> Option<Duration> {
 }
 
 fn park_by(wait: &Wait<Who>, waiting: &Waiting, mut sleep_until: impl FnMut(Moment) -> Awake) -> Woken {
+    #[cfg(not(loom))]
+    let _listed = super::waiting_threads::Listed::new(waiting);
     let mut cancellable = waiting.cancellable;
     let mut deadline = waiting.deadline.unwrap_or(Moment::NEVER);
     loop {

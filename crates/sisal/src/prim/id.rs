@@ -23,6 +23,21 @@ impl FiberId {
     }
 }
 
+/// A fiber's number or none, in one word.
+#[derive(Copy, Clone)]
+pub(crate) struct MaybeFiberId(u64);
+
+impl MaybeFiberId {
+    #[inline]
+    pub(crate) fn new(id: Option<FiberId>) -> MaybeFiberId {
+        MaybeFiberId(id.map_or(0, |id| id.0 + 1))
+    }
+
+    pub(crate) fn get(self) -> Option<FiberId> {
+        self.0.checked_sub(1).map(FiberId)
+    }
+}
+
 impl fmt::Display for FiberId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{}", self.0)

@@ -11,8 +11,11 @@ pub(crate) mod cell;
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod cpu_clock;
+pub(crate) mod gate;
 pub(crate) mod id;
 pub(crate) mod lock;
+pub(crate) mod object;
+pub(crate) mod own_threads;
 pub(crate) mod parker;
 pub(crate) mod reason;
 pub(crate) mod task_parker;

@@ -54,6 +54,9 @@ pub(crate) enum Reason {
     Cancel,
     /// For a transactional variable to change.
     Transaction,
+    /// For the half of a fork that another worker runs.
+    Job,
+    // From here on: something outside of the runtime.
     /// For its output to be written.
     Output,
     /// For a call that blocks, on a thread of its own.
@@ -72,8 +75,6 @@ pub(crate) enum Reason {
     Process,
     /// For a future.
     Future,
-    /// For the half of a fork that another worker runs.
-    Job,
 }
 
 impl Reason {
@@ -101,6 +102,7 @@ impl Reason {
         Reason::Nursery,
         Reason::Cancel,
         Reason::Transaction,
+        Reason::Job,
         Reason::Output,
         Reason::Blocking,
         Reason::Read,
@@ -110,8 +112,13 @@ impl Reason {
         Reason::File,
         Reason::Process,
         Reason::Future,
-        Reason::Job,
     ];
+
+    /// Whether something outside of the runtime ends such a wait, if nothing inside does.
+    #[inline]
+    pub(crate) fn is_outside(self) -> bool {
+        self as u8 >= Reason::Output as u8
+    }
 
     pub(crate) fn from_u8(byte: u8) -> Reason {
         Reason::ALL.get(usize::from(byte)).copied().unwrap_or(Reason::None)

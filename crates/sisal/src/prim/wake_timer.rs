@@ -5,11 +5,11 @@
 //! any it sleeps for good.
 
 use super::clock::Moment;
+use super::own_threads;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::thread;
 
 /// Calls a waker at its time, unless it is dropped before.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl WakeTimer {
         let kept = waker.clone();
         let mut timers = timers();
         if !timers.is_started {
-            let started = thread::Builder::new().name("sisal-timers".into()).spawn(keep_time);
+            let started = own_threads::spawn("sisal-timers", keep_time);
             if let Err(error) = started {
                 drop(timers);
                 panic!("sisal: can't start the thread that keeps the time of futures: {error}");

@@ -45,6 +45,11 @@ impl<T: Linked + Send> Injector<T> {
         self.takes.load(Ordering::Relaxed)
     }
 
+    /// Calls `see` with the first things, `most` at most.
+    pub(crate) fn look(&self, most: usize, see: impl FnMut(NonNull<T>)) {
+        self.lock().iter().take(most).for_each(see);
+    }
+
     /// Adds `things` at the end, in their order.
     ///
     /// # Safety

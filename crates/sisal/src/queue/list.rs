@@ -45,6 +45,12 @@ impl<T: Linked> List<T> {
         self.len.get()
     }
 
+    /// The things in it, in their order. Nothing may be popped meanwhile.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = NonNull<T>> {
+        // SAFETY: they were pushed alive and have not been popped.
+        std::iter::successors(self.first.get(), |thing| unsafe { thing.as_ref() }.link().get())
+    }
+
     /// Adds `thing` at the end.
     ///
     /// # Safety

@@ -119,6 +119,15 @@ impl<T> Ring<T> {
         self.len() == 0
     }
 
+    /// Calls `see` with the oldest things, `most` at most. Some may have been taken by then: the caller knows that they are alive nonetheless.
+    pub(crate) fn look(&self, most: usize, see: impl FnMut(NonNull<T>)) {
+        // ORDERING: Acquire pairs with the Release of a push: the slots before the tail can be read.
+        let tail = self.owners.tail.load(Ordering::Acquire);
+        let head = self.thieves.head.load(Ordering::Relaxed);
+        let slots = (0..between(head, tail)).take(most).map(|place| self.slot(head.wrapping_add(place)));
+        slots.filter_map(|slot| NonNull::new(slot.load(Ordering::Relaxed))).for_each(see);
+    }
+
     /// How many more things fit; it can only grow.
     pub(crate) fn room(&self) -> usize {
         let used = self.owners.tail.load(Ordering::Relaxed).wrapping_sub(self.thieves.stolen.load(Ordering::Relaxed));

@@ -26,6 +26,7 @@ use crate::fiber::header::FiberRef;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
 use crate::prim::fork;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use sisal_context::stack::Stack;
 use sisal_context::switch::{self, Suspended, sanitizer};
@@ -69,20 +70,20 @@ impl Worker {
         self.hop(save, context);
     }
 
-    /// The worker is about to run on `stack`, in `fiber`.
-    #[inline]
+    /// The worker is about to switch to `stack`, and to run `fiber` there. Until it has [`arrived`](Self::arrived) nobody may look at
+    /// its fibers.
+    #[inline(always)]
     fn leave_for(&self, stack: Option<Stack>, fiber: Option<FiberRef>) {
+        self.remote().presence.begin_switch(fiber);
         self.stack.set(stack);
-        self.set_current(fiber);
+        current::with(|current| current.fiber.set(fiber));
     }
 
+    /// The worker runs `fiber`, or none, on the stack it is on.
     #[inline]
     fn set_current(&self, fiber: Option<FiberRef>) {
         current::with(|current| current.fiber.set(fiber));
-        match fiber {
-            Some(fiber) => self.remote().shown.show(fiber),
-            None => self.remote().shown.show_none(),
-        }
+        self.remote().presence.set_running(fiber);
     }
 
     /// The one place where contexts are switched.
@@ -100,9 +101,10 @@ impl Worker {
         self.arrived();
     }
 
-    /// First thing on arriving anywhere: puts an abandoned stack back.
+    /// First thing on arriving anywhere: lets others look again, and puts an abandoned stack back.
     #[inline]
     fn arrived(&self) {
+        self.remote().presence.end_switch();
         if let Some(stack) = self.abandoned.take() {
             // SAFETY: its loop left it for good.
             unsafe { self.stacks.put(&self.shared, stack) };
@@ -132,7 +134,7 @@ impl Worker {
         fiber.set_home(self.index, self.thread);
         fiber.state.start();
         self.set_current(Some(fiber));
-        if self.remote().shown.homed.load(Ordering::Relaxed) != 0 && self.shared.watch.is_asleep() {
+        if !self.remote().presence.is_empty() && self.shared.watch.is_asleep() {
             // Somebody has to see whether those who wait here are delayed.
             self.shared.watch.wake();
         }
@@ -203,10 +205,7 @@ impl Worker {
     #[inline]
     fn strike_off(&self, fiber: FiberRef) {
         fiber.poke.close(|| _ = self.heed_pokes());
-        if fiber.is_homed.get() {
-            self.unhome(fiber);
-        }
-        self.remote().shown.retract(fiber);
+        self.remote().presence.strike_off(fiber);
     }
 
     /// Runs `f` as `fiber`, which is made for it and lives on the thread's own stack, and frees the fiber.
@@ -281,7 +280,7 @@ impl Worker {
         if self.nothing_else_to_do() {
             return;
         }
-        me.wait.write(Reason::Yield, 0, place, self.coarse_now());
+        me.wait.write(Reason::Yield, Object::NONE, place, self.coarse_now());
         // SAFETY: a running fiber stands in no queue, and is alive until it has run to its end.
         unsafe { self.ready.push(me.as_ptr()) };
         self.suspend(me);
@@ -322,7 +321,7 @@ impl Worker {
     fn leave(&self, me: FiberRef) {
         self.check_canary(me);
         if !me.is_homed.get() {
-            self.home(me);
+            self.remote().presence.home(me);
         }
         if me.jobs.get().is_some() {
             self.expose_all(me);
@@ -350,11 +349,12 @@ impl Worker {
     /// There is no stack for a loop: the worker stays on the frame of `me`, and looks for ready fibers and stacks only.
     #[cold]
     fn suspend_without_stack(&self, me: FiberRef) {
-        self.set_current(None);
+        // To others it goes on to be the one that runs, since its frame is in use.
+        current::with(|current| current.fiber.set(None));
         loop {
             if let Some(next) = self.wait_for_ready_or_stack() {
                 if next == me {
-                    self.set_current(Some(me));
+                    current::with(|current| current.fiber.set(Some(me)));
                 }
                 return self.resume_from(me, next);
             }

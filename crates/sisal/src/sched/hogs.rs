@@ -80,7 +80,7 @@ impl Shared {
         (0..self.remotes.len()).find(|&worker| {
             let remote = &self.remotes[worker];
             matches!(remote.life(), Life::Base | Life::Added)
-                && remote.shown.homed.load(Ordering::Relaxed) == 0
+                && remote.presence.is_empty()
                 && remote.lane.is_empty()
                 && self.idle.is_sleeping(worker)
         })
@@ -114,9 +114,7 @@ impl Shared {
         workers()
             .find(|&worker| {
                 let remote = &self.remotes[worker];
-                remote.shown.homed.load(Ordering::Relaxed) == 0
-                    && remote.lane.is_empty()
-                    && remote.change_life(Life::Retiring, Life::Added)
+                remote.presence.is_empty() && remote.lane.is_empty() && remote.change_life(Life::Retiring, Life::Added)
             })
             .or_else(|| {
                 let absent = workers().find(|&worker| self.remotes[worker].life() == Life::Absent)?;

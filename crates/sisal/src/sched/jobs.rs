@@ -123,6 +123,7 @@ impl Worker {
             pinned: false,
             spawned_at: seen.place,
             name: None,
+            spawned_by: Some(me.id),
         };
         let offer = Offer { job, exposed: seen_by_all };
         let fiber = body::allocate(birth, move || offer.run());

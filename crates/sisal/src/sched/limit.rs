@@ -7,6 +7,7 @@
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{ClaimToken, Waiter};
 use crate::fiber::who::Who;
+use crate::prim::object::{Sight, Watched};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// See the [module](self).
@@ -29,6 +30,12 @@ struct Places {
 pub(crate) enum Admission {
     Granted,
     MustWait,
+}
+
+impl Watched for Limit {
+    fn sight(&self) -> Sight {
+        Sight::new("limit of fibers")
+    }
 }
 
 impl Limit {

@@ -18,17 +18,19 @@ pub(crate) mod idle;
 #[cfg(not(loom))]
 pub(crate) mod alarm;
 #[cfg(not(loom))]
+pub(crate) mod calls;
+#[cfg(not(loom))]
 pub(crate) mod counts;
 #[cfg(not(loom))]
 pub(crate) mod dispatch;
 #[cfg(not(loom))]
 pub(crate) mod driver;
 #[cfg(not(loom))]
+pub(crate) mod fresh;
+#[cfg(not(loom))]
 pub(crate) mod grow;
 #[cfg(not(loom))]
 pub(crate) mod hogs;
-#[cfg(not(loom))]
-pub(crate) mod homes;
 #[cfg(not(loom))]
 pub(crate) mod jobs;
 #[cfg(not(loom))]
@@ -41,6 +43,8 @@ pub(crate) mod overflow;
 pub(crate) mod place;
 #[cfg(not(loom))]
 pub(crate) mod poke;
+#[cfg(not(loom))]
+pub(crate) mod presence;
 #[cfg(not(loom))]
 pub(crate) mod remote;
 #[cfg(not(loom))]
@@ -55,6 +59,8 @@ pub(crate) mod shutdown;
 pub(crate) mod stacks;
 #[cfg(not(loom))]
 pub(crate) mod starve;
+#[cfg(not(loom))]
+pub(crate) mod stillness;
 #[cfg(not(loom))]
 pub(crate) mod threads;
 #[cfg(not(loom))]

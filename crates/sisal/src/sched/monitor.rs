@@ -15,6 +15,7 @@
 
 use super::remote::Life;
 use super::shared::{Phase, Shared};
+use super::stillness::Vigil;
 use super::threads;
 use crate::fiber::pool;
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
@@ -127,6 +128,7 @@ pub(super) struct Monitor {
     /// When there was last something to watch.
     last_busy: Moment,
     last_trim: Moment,
+    vigil: Vigil,
 }
 
 impl Monitor {
@@ -134,7 +136,16 @@ impl Monitor {
         let now = Moment::now();
         let seen =
             vec![Seen { heartbeat: 0, since: now, used: None, named: false, believed: false }; shared.remotes.len()];
-        Monitor { shared, seen, named_places: Vec::new(), now, last_waiting: now, last_busy: now, last_trim: now }
+        Monitor {
+            shared,
+            seen,
+            named_places: Vec::new(),
+            now,
+            last_waiting: now,
+            last_busy: now,
+            last_trim: now,
+            vigil: Vigil::default(),
+        }
     }
 
     pub(super) fn run(mut self) {
@@ -145,12 +156,15 @@ impl Monitor {
             }
             self.look_at_workers();
             self.trim();
+            let vigil = self.vigil.keep(&self.shared, self.now);
             if self.workers_need_it() {
                 self.last_busy = self.now;
             }
             if self.now.since(self.last_busy) <= LINGER {
                 let tick = if self.is_urgent() { TICK } else { SLOW_TICK };
                 futex::wait(&self.shared.watch.word, AWAKE, Some(tick));
+            } else if let Some(time) = vigil {
+                futex::wait(&self.shared.watch.word, AWAKE, Some(time));
             } else {
                 self.sleep();
             }
@@ -203,14 +217,14 @@ impl Monitor {
         remote.told.must_yield.store(1, Ordering::Relaxed);
         let used = remote.shown.cpu_clock.read().zip(self.seen[worker].used);
         if used.is_some_and(|(now, before)| now.saturating_sub(before) >= SLICE)
-            && let Some(fiber) = remote.shown.running().filter(|_| !remote.shown.has_waited())
+            && let Some(fiber) = remote.presence.running().filter(|_| !remote.presence.running_has_waited())
         {
             self.shared.hogs.remember(fiber.spawned_at());
         }
     }
 
     fn name_blocker(&mut self, worker: usize, held: Duration) {
-        let Some(fiber) = self.shared.remotes[worker].shown.running() else { return };
+        let Some(fiber) = self.shared.remotes[worker].presence.running() else { return };
         if self.shared.config.verbose && !self.named_places.contains(&fiber.spawned_at()) {
             self.named_places.push(fiber.spawned_at());
             eprintln!("sisal: {fiber}, has held worker {worker} for {} ms without yielding", held.as_millis());
@@ -269,7 +283,7 @@ impl Monitor {
 
     /// Whether others wait on a worker that is busy.
     fn delays_others(&self, worker: usize) -> bool {
-        self.shared.remotes[worker].shown.homed_besides_running() > 0 && !self.shared.idle.is_sleeping(worker)
+        self.shared.remotes[worker].presence.homed_besides_running() > 0 && !self.shared.idle.is_sleeping(worker)
     }
 
     fn is_urgent(&self) -> bool {

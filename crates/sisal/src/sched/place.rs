@@ -105,7 +105,7 @@ impl Worker {
 
     /// The system has no memory for a stack of a fresh fiber's size class: it goes to the end of its queue, after a moment.
     pub(super) fn postpone_for_stack(&self, fiber: FiberRef) {
-        if fiber.is_pinned() {
+        if fiber.flags.is_pinned() {
             // SAFETY: out of a queue just now.
             unsafe { self.pinned.push(fiber.as_ptr()) };
         } else {
@@ -189,7 +189,7 @@ impl Shared {
     fn push_to_least_loaded(&self, fiber: FiberRef) {
         let load = |worker: &usize| {
             let remote = &self.remotes[*worker];
-            remote.shown.homed.load(Ordering::Relaxed) + remote.lane.len()
+            remote.presence.homed() + remote.lane.len()
         };
         let exists = |worker: &usize| matches!(self.remotes[*worker].life(), Life::Base | Life::Added);
         let worker = (0..self.remotes.len()).filter(exists).min_by_key(load).unwrap_or(0);

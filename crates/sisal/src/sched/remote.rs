@@ -3,19 +3,14 @@
 use super::counts::Counts;
 use super::idle::Bed;
 use super::poke::Pokes;
-use crate::fiber::header::{FiberRef, Header};
-use crate::fiber::info::Fiber;
-use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use super::presence::Presence;
+use crate::fiber::header::Header;
+use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering};
 use crate::prim::cpu_clock::CpuClock;
-use crate::prim::id::FiberId;
 use crate::queue::inbox::Inbox;
 use crate::queue::injector::Injector;
-use crate::queue::link::as_ptr;
 use crate::queue::ring::Ring;
 use crossbeam_utils::CachePadded;
-use std::panic::Location;
-use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 /// Whether a worker exists, and what for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -46,6 +41,7 @@ pub(crate) struct Remote {
     /// Its fibers whose waits are perhaps to end.
     pub(crate) pokes: CachePadded<Pokes>,
     pub(crate) told: CachePadded<Told>,
+    pub(crate) presence: CachePadded<Presence>,
     pub(crate) shown: CachePadded<Shown>,
 }
 
@@ -68,23 +64,11 @@ pub(crate) struct Shown {
     pub(crate) heartbeat: AtomicU32,
     /// The turn in which the running fiber has said that it will block the worker.
     pub(crate) blocked_turn: AtomicU32,
-    /// How many started, unfinished fibers that have waited here there are.
-    pub(crate) homed: AtomicUsize,
+    /// Whether, when it fell asleep, it expected something that is neither a fiber nor a thread to wake it.
+    pub(crate) expects: AtomicU8,
     pub(crate) counts: Counts,
     /// Of its thread.
     pub(crate) cpu_clock: CpuClock,
-    running: Running,
-}
-
-/// The fiber that a worker runs, so that others can say its name.
-struct Running {
-    /// Whether it is counted in `homed`.
-    is_homed: AtomicU8,
-    id: AtomicU64,
-    spawned_at: AtomicPtr<Location<'static>>,
-    /// The fiber, if it has a name. To be read under the lock only: a named fiber takes itself out under it before it ends.
-    named: AtomicPtr<Header>,
-    lock: Mutex<()>,
 }
 
 impl Remote {
@@ -102,19 +86,13 @@ impl Remote {
                 starved: AtomicU8::new(0),
                 starved_with_pinned: AtomicU8::new(0),
             }),
+            presence: CachePadded::new(Presence::new()),
             shown: CachePadded::new(Shown {
                 heartbeat: AtomicU32::new(0),
                 blocked_turn: AtomicU32::new(NO_TURN),
-                homed: AtomicUsize::new(0),
+                expects: AtomicU8::new(0),
                 counts: Counts::new(),
                 cpu_clock: CpuClock::new(),
-                running: Running {
-                    is_homed: AtomicU8::new(0),
-                    id: AtomicU64::new(0),
-                    spawned_at: AtomicPtr::new(ptr::null_mut()),
-                    named: AtomicPtr::new(ptr::null_mut()),
-                    lock: Mutex::new(()),
-                },
             }),
         }
     }
@@ -150,64 +128,7 @@ impl Remote {
 
 impl Shown {
     /// Whether the fiber that runs there has said that it blocks the worker.
-    pub(super) fn is_declared_blocked(&self) -> bool {
+    pub(crate) fn is_declared_blocked(&self) -> bool {
         self.blocked_turn.load(Ordering::Relaxed) == self.heartbeat.load(Ordering::Relaxed)
-    }
-}
-
-#[allow(unsafe_code, reason = "a named fiber is read through a pointer, under the lock that keeps it alive")]
-impl Shown {
-    /// The worker runs `fiber` now.
-    #[inline]
-    pub(crate) fn show(&self, fiber: FiberRef) {
-        // ORDERING: Relaxed; a reader may mix two fibers' number and place, and says so only of one that stands still.
-        self.running.is_homed.store(fiber.is_homed.get().into(), Ordering::Relaxed);
-        self.running.id.store(fiber.id.get(), Ordering::Relaxed);
-        self.running.spawned_at.store(ptr::from_ref(fiber.spawned_at).cast_mut(), Ordering::Relaxed);
-        let named = fiber.has_name().then(|| fiber.as_ptr());
-        // ORDERING: Release pairs with the Acquire in `running`: the name can be read.
-        self.running.named.store(as_ptr(named), Ordering::Release);
-    }
-
-    /// The worker runs no fiber now.
-    #[inline]
-    pub(crate) fn show_none(&self) {
-        self.running.is_homed.store(0, Ordering::Relaxed);
-        self.running.spawned_at.store(ptr::null_mut(), Ordering::Relaxed);
-        self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
-    }
-
-    /// `fiber`, which runs, is about to end: nobody may read its name from here any more.
-    #[inline]
-    pub(crate) fn retract(&self, fiber: FiberRef) {
-        if fiber.has_name() {
-            let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
-            self.running.named.store(ptr::null_mut(), Ordering::Relaxed);
-        }
-    }
-
-    /// Whether the fiber that runs there has waited before.
-    pub(crate) fn has_waited(&self) -> bool {
-        self.running.is_homed.load(Ordering::Relaxed) != 0
-    }
-
-    /// How many fibers live there besides the one that runs, as far as can be seen.
-    pub(crate) fn homed_besides_running(&self) -> usize {
-        let running = self.running.is_homed.load(Ordering::Relaxed);
-        self.homed.load(Ordering::Relaxed).saturating_sub(running.into())
-    }
-
-    /// What runs there, as far as can be seen.
-    pub(crate) fn running(&self) -> Option<Fiber> {
-        let _guard = self.running.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // ORDERING: Acquire pairs with the Release in `show`.
-        let named = self.running.named.load(Ordering::Acquire);
-        // SAFETY: a named fiber retracts itself under the lock we hold before it ends, so it is alive.
-        if let Some(header) = unsafe { named.as_ref() } {
-            return Some(Fiber::of(header));
-        }
-        // SAFETY: null, or from a reference that lives for ever.
-        let spawned_at = unsafe { self.running.spawned_at.load(Ordering::Relaxed).as_ref() }?;
-        Some(Fiber::unnamed(FiberId(self.running.id.load(Ordering::Relaxed)), spawned_at))
     }
 }

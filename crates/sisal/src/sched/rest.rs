@@ -46,8 +46,7 @@ impl Worker {
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let takes_fresh = self.takes_fresh();
-        // What ran last runs no more: whoever looks right after we were woken is not to take it for stuck.
-        self.remote().shown.show_none();
+        self.show_prospects();
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
         if !takes_fresh {
@@ -65,6 +64,7 @@ impl Worker {
         } else if self.shared.end_if_quiescent() {
             self.searching.set(idle.withdraw(self.index, bed, epoch));
         } else {
+            self.ask_about_stillness();
             self.nap(epoch);
             let granted = idle.withdraw(self.index, bed, epoch);
             // Woken for what was placed here: if something else comes first, others have to be told of it.

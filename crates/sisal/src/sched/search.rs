@@ -399,7 +399,7 @@ impl Worker {
             self.sightings[victim].set(Sighting { lane_takes: Some(lane.takes()), lane_since: now, ..sighting });
             return None;
         }
-        let homed = |worker: usize| self.shared.remotes[worker].shown.homed.load(Ordering::Relaxed);
+        let homed = |worker: usize| self.shared.remotes[worker].presence.homed();
         let patience = if homed(self.index) > homed(victim) { LEAVE_LANE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
         if now.0 >= sighting.lane_since.0 + patience { self.take_from_lane(victim) } else { None }
     }

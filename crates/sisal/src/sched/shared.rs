@@ -6,9 +6,10 @@ use super::idle::{Bed, Idle};
 use super::limit::Limit;
 use super::monitor::Watch;
 use super::remote::{Life, Remote};
-use super::shutdown::RollCall;
+use super::stillness::{OnDeadlock, Stillness};
 use crate::fiber::header::Header;
 use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::queue::injector::Injector;
 use crossbeam_utils::CachePadded;
@@ -32,6 +33,7 @@ pub(crate) struct Config {
     pub(crate) verbose: bool,
     pub(crate) stats: bool,
     pub(crate) shutdown_timeout: Duration,
+    pub(crate) on_deadlock: OnDeadlock,
 }
 
 /// How far the runtime is.
@@ -67,7 +69,6 @@ pub(crate) struct Shared {
     /// What threads outside of the runtime have done. Several writers.
     pub(crate) outside: CachePadded<Counts>,
     pub(crate) watch: Watch,
-    pub(crate) roll_call: RollCall,
     /// 1 while the main fiber of `run` has not ended: it is not counted like the others.
     pub(crate) main: AtomicU32,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
@@ -76,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) blocking: OnceLock<Box<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>>,
     /// A futex: whoever waits for the end sleeps on it.
     pub(crate) phase: AtomicU32,
+    pub(crate) stillness: Stillness,
+    pub(crate) started: Moment,
     next_id: AtomicU64,
 }
 
@@ -97,13 +100,14 @@ impl Shared {
             limit: config.max_fibers.map(Limit::new),
             outside: CachePadded::new(Counts::new()),
             watch: Watch::new(),
-            roll_call: RollCall::new(),
             main: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
             blocking: OnceLock::new(),
             phase: AtomicU32::new(Phase::Running as u32),
             // #0 is the main fiber of `run`.
             next_id: AtomicU64::new(1),
+            stillness: Stillness::new(),
+            started: Moment::now(),
             config,
         }
     }

@@ -13,42 +13,19 @@
 //!
 //! A worker looks when it is about to sleep, after its fence; the last one to fall asleep sees the counts of all others.
 
+use super::counts::Counts;
 use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::worker::Worker;
 use crate::fiber::info::Fiber;
-use crate::prim::atomic::{AtomicU32, Ordering, fence};
+use crate::prim::atomic::{Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::futex;
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
-
-/// Asks every worker which fibers live on it.
-pub(crate) struct RollCall {
-    number: AtomicU32,
-    answers: Mutex<Answers>,
-    answered: Condvar,
-}
-
-#[derive(Default)]
-struct Answers {
-    fibers: Vec<Fiber>,
-    workers: Vec<usize>,
-}
-
-/// How long a worker may take to answer before it counts as stuck.
-const ANSWER_WITHIN: Duration = Duration::from_millis(200);
-
-impl RollCall {
-    pub(crate) fn new() -> RollCall {
-        RollCall { number: AtomicU32::new(0), answers: Mutex::default(), answered: Condvar::new() }
-    }
-}
 
 /// The fibers that were still there.
 pub(crate) struct Leftover {
     pub(crate) fibers: Vec<Fiber>,
-    /// How many more there are on workers that did not answer.
+    /// How many more there are, which have not started.
     pub(crate) unlisted: usize,
 }
 
@@ -80,13 +57,30 @@ impl Shared {
         }
     }
 
-    fn unfinished(&self) -> u64 {
+    pub(super) fn unfinished(&self) -> u64 {
         // ORDERING: Acquire pairs with the Release in `run_main`. Read first: what main has spawned is counted below.
         let main = u64::from(self.main.load(Ordering::Acquire));
-        let counts = || self.remotes.iter().map(|remote| &remote.shown.counts).chain([&*self.outside]);
-        let finished: u64 = counts().map(|counts| counts.finished.get()).sum();
-        let spawned: u64 = counts().map(|counts| counts.spawned.get()).sum();
-        main + spawned - finished
+        let finished = self.finished();
+        main + self.spawned() - finished
+    }
+
+    /// Whether there is a main fiber that has not ended.
+    pub(crate) fn has_main(&self) -> bool {
+        self.main.load(Ordering::Relaxed) != 0
+    }
+
+    fn counts(&self) -> impl Iterator<Item = &Counts> {
+        self.remotes.iter().map(|remote| &remote.shown.counts).chain([&*self.outside])
+    }
+
+    /// How many fibers have ended. To be summed before [`spawned`](Self::spawned): then that is not less.
+    pub(crate) fn finished(&self) -> u64 {
+        self.counts().map(|counts| counts.finished.get()).sum()
+    }
+
+    /// How many fibers were spawned.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.counts().map(|counts| counts.spawned.get()).sum()
     }
 
     /// If the runtime is stopping and no fiber is left, it ends now; true if this call did it.
@@ -122,54 +116,25 @@ impl Shared {
         }
     }
 
-    /// Who is still there? Asks all workers; of one that does not answer, only what it runs and how many more.
-    pub(crate) fn call_roll(&self) -> Leftover {
-        let present = || {
-            let remotes = self.remotes.iter().enumerate();
-            remotes.filter(|(_, remote)| remote.life() != Life::Absent).map(|(worker, _)| worker)
-        };
-        self.roll_call.number.fetch_add(1, Ordering::Relaxed);
-        self.wake_all();
-        let until = Moment::now().after(ANSWER_WITHIN);
-        let mut answers = self.roll_call.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        while !present().all(|worker| answers.workers.contains(&worker)) {
-            let left = until.since(Moment::now());
-            if left.is_zero() {
-                break;
-            }
-            let waited = self.roll_call.answered.wait_timeout(answers, left);
-            answers = waited.unwrap_or_else(PoisonError::into_inner).0;
+    /// Who is still there?
+    pub(crate) fn leftover(&self) -> Leftover {
+        let mut fibers = Vec::new();
+        for remote in &self.remotes {
+            remote.presence.look(|sighted| fibers.push(Fiber::with_wait(sighted.fiber)));
         }
-        let Answers { mut fibers, workers } = std::mem::take(&mut *answers);
-        let mut unlisted = 0;
-        for worker in present().filter(|worker| !workers.contains(worker)) {
-            let shown = &self.remotes[worker].shown;
-            fibers.extend(shown.running());
-            unlisted += shown.homed_besides_running();
-        }
+        let unlisted = (self.unfinished() as usize).saturating_sub(fibers.len());
         Leftover { fibers, unlisted }
     }
 }
 
 impl Worker {
-    pub(super) fn owes_roll_call(&self) -> bool {
-        self.shared.roll_call.number.load(Ordering::Relaxed) != self.roll_call.get()
-    }
-
-    pub(super) fn answer_roll_call(&self) {
-        self.roll_call.set(self.shared.roll_call.number.load(Ordering::Relaxed));
-        let mut answers = self.shared.roll_call.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.fibers.extend(self.list_started());
-        answers.workers.push(self.index);
-        self.shared.roll_call.answered.notify_all();
-    }
-
     /// Whether this worker's loop is to end.
     pub(super) fn may_leave(&self) -> bool {
         if self.shared.phase() == Phase::Ended {
             return true;
         }
-        let nothing_homed = self.homed.get().is_none() && self.pinned.is_empty() && self.remote().inbox.is_empty();
+        let nothing_homed =
+            self.remote().presence.is_empty() && self.pinned.is_empty() && self.remote().inbox.is_empty();
         nothing_homed
             && (self.remote().life() == Life::Retiring
                 || (self.leave_at.get() != Moment::NEVER && Moment::now() >= self.leave_at.get()))

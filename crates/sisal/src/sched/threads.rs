@@ -11,11 +11,13 @@ use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
 use crate::prim::id::FiberId;
+use crate::prim::own_threads;
 use crate::prim::reason::Place;
 use sisal_context::fault::{self, AltStack};
 use sisal_context::stack::Stack;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::thread;
 
@@ -101,7 +103,7 @@ fn start_monitor(shared: &Arc<Shared>) -> io::Result<()> {
 }
 
 fn spawn(shared: &Shared, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(body)?;
+    let thread = own_threads::spawn_for(ptr::from_ref(shared).addr(), name, body)?;
     let mut threads = shared.threads.lock().unwrap_or_else(PoisonError::into_inner);
     threads.retain(|thread| !thread.is_finished());
     threads.push(thread);
@@ -138,8 +140,10 @@ pub(crate) fn run_main<T>(
         pinned: true,
         spawned_at: place,
         name: Some("main".into()),
+        spawned_by: None,
     });
     shared.main.store(1, Ordering::Relaxed);
+    let _enrolment = own_threads::enroll(Arc::as_ptr(shared).addr());
     let result = worker.install(|| {
         let result = worker.run_as(main, || catch_unwind(AssertUnwindSafe(f)));
         fork::refuse_in_child();

@@ -48,6 +48,8 @@ pub(crate) struct Worker {
     pub(super) tick: Cell<u32>,
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
+    /// How many of its fibers wait for something outside of the runtime.
+    pub(crate) outside_waits: Cell<usize>,
     /// What is due when.
     pub(super) timers: Timers<Alarm>,
     /// The clock as it was last read.
@@ -66,8 +68,6 @@ pub(crate) struct Worker {
     pub(super) abandoned: Cell<Option<Stack>>,
     /// Where the thread's root frame goes on when the loop ends.
     pub(super) root: Cell<Suspended>,
-    /// The first of all fibers that have waited here and are not done.
-    pub(super) homed: Cell<Option<FiberRef>>,
     /// Whether the waits of homed fibers have been cancelled by the stop.
     pub(super) swept: Cell<bool>,
     /// When the loop is to end even though fibers elsewhere are not done.
@@ -82,8 +82,6 @@ pub(crate) struct Worker {
     pub(super) starting: Cell<Option<FiberRef>>,
     /// The last recall of stacks this worker has followed.
     pub(super) recall: Cell<u32>,
-    /// The last roll call this worker has answered.
-    pub(super) roll_call: Cell<u32>,
     /// What was last seen at each worker.
     pub(super) sightings: Box<[Cell<Sighting>]>,
     pub(super) random: RefCell<fastrand::Rng>,
@@ -131,6 +129,7 @@ impl Worker {
             tick: Cell::new(0),
             polls: Cell::new(Polls::new()),
             looks: Cell::new(Looks::new()),
+            outside_waits: Cell::new(0),
             timers: Timers::new(),
             now: Cell::new(Moment::now()),
             driver: OnceCell::new(),
@@ -141,7 +140,6 @@ impl Worker {
             stack: Cell::new(None),
             abandoned: Cell::new(None),
             root: Cell::new(Suspended::NONE),
-            homed: Cell::new(None),
             swept: Cell::new(false),
             leave_at: Cell::new(Moment::NEVER),
             searching: Cell::new(false),
@@ -150,7 +148,6 @@ impl Worker {
             fuel: Cell::new(super::dispatch::FUEL),
             starting: Cell::new(None),
             recall: Cell::new(shared.recall.load(Ordering::Relaxed)),
-            roll_call: Cell::new(0),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),
             random: RefCell::new(fastrand::Rng::new()),
             // A thread that unwinds when it becomes a worker, in a destructor that calls `run`, says nothing about its fibers.

@@ -33,6 +33,7 @@ use crate::fiber::who::Who;
 use crate::park::{Waiting, me, park, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 
 /// For how long to wait.
@@ -132,7 +133,8 @@ fn wait_for_any(
             Patience::None | Patience::Endless => None,
         };
         let deadline = [own, earliest(arms)].into_iter().flatten().min();
-        let object = std::ptr::from_ref(wait).addr();
+        let arms = Arms(arms);
+        let object = Object::of(&arms);
         Some(park(wait, &Waiting { reason: Reason::Select, object, place, deadline, cancellable: true }))
     };
     let ended_by = woken.and_then(|woken| if let Woken::Object(number) = woken { Some(number as usize) } else { None });
@@ -142,6 +144,15 @@ fn wait_for_any(
         .filter(|&index| Some(index) != ended_by)
         .for_each(|index| arms[index].delist(&waiters[index]));
     woken
+}
+
+/// The arms of a select that waits, for those who look.
+struct Arms<'a>(&'a [&'a dyn Arm]);
+
+impl Watched for Arms<'_> {
+    fn sight(&self) -> Sight {
+        Sight { parts: self.0.iter().map(|arm| arm.awaits()).collect(), ..Sight::new("select") }
+    }
 }
 
 /// When the first of the arms will be ready, as far as that is known.
@@ -179,7 +190,9 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
         };
         let due = arm.due();
         let deadline = [own, due].into_iter().flatten().min();
-        let object = std::ptr::from_ref(&wait).addr();
+        let arms = [arm];
+        let arms = Arms(&arms);
+        let object = Object::of(&arms);
         let waiting = Waiting { reason: Reason::Select, object, place, deadline, cancellable: true };
         match park(&wait, &waiting) {
             Woken::Object(_) if waiters[0].was_handed() => {

@@ -5,6 +5,7 @@
 //! around a value don't matter. An empty value is an error like any other: a variable that is set
 //! by a script whose own variable was empty should not pass for one that isn't set.
 
+use crate::sched::stillness::OnDeadlock;
 use std::ffi::OsStr;
 use std::time::Duration;
 
@@ -60,6 +61,17 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
         decimal(number).map(|milliseconds| seconds(milliseconds / 1e3))
     } else {
         decimal(text.strip_suffix('s').unwrap_or(text)).map(seconds)
+    }
+}
+
+/// `exit`, `cancel`, `report`, `ignore`
+pub(super) fn on_deadlock(text: &str) -> Option<OnDeadlock> {
+    match text {
+        "exit" => Some(OnDeadlock::Exit),
+        "cancel" => Some(OnDeadlock::Cancel),
+        "report" => Some(OnDeadlock::Report),
+        "ignore" => Some(OnDeadlock::Ignore),
+        _ => None,
     }
 }
 

@@ -19,9 +19,10 @@ mod setting;
 
 pub use error::BuildError;
 
+use crate::sched::stillness::OnDeadlock;
 use setting::{
-    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS,
-    VERBOSE, WORKERS,
+    Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SHUTDOWN_TIMEOUT,
+    STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) stats: bool,
     /// How long the end of a run waits. INVARIANT: at most [`LONGEST_TIMEOUT`].
     pub(crate) shutdown_timeout: Duration,
+    /// What to do when no fiber can ever run again.
+    pub(crate) on_deadlock: OnDeadlock,
 }
 
 /// What a builder was told; `None` is what it wasn't.
@@ -83,6 +86,7 @@ pub(crate) struct Overrides {
     pub(crate) verbose: Option<bool>,
     pub(crate) stats: Option<bool>,
     pub(crate) shutdown_timeout: Option<Duration>,
+    pub(crate) on_deadlock: Option<OnDeadlock>,
 }
 
 /// Settles every setting: builder first, then the environment, then the default.
@@ -101,6 +105,7 @@ fn resolve_with(
     let crew = resolve_crew(overrides, env, cpus)?;
     let verbose = VERBOSE.find(overrides.verbose, env)?;
     let stats = STATS.find(overrides.stats, env)?;
+    let on_deadlock = ON_DEADLOCK.find(overrides.on_deadlock, env)?;
     let timeout = SHUTDOWN_TIMEOUT.find(overrides.shutdown_timeout, env)?;
     Ok(Settings {
         workers: crew.workers,
@@ -113,6 +118,7 @@ fn resolve_with(
         verbose: verbose.is_some_and(|found| found.value),
         stats: stats.is_some_and(|found| found.value),
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
+        on_deadlock: on_deadlock.map_or_else(OnDeadlock::default, |found| found.value),
     })
 }
 

@@ -5,6 +5,7 @@
 
 use super::BuildError;
 use super::env;
+use crate::sched::stillness::OnDeadlock;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::ops::RangeBounds;
@@ -155,6 +156,14 @@ pub(super) static STATS: Setting<bool> = Setting {
     parse: env::switch,
     expected: "0 or 1",
     advice: "leave it out for 0",
+};
+
+pub(super) static ON_DEADLOCK: Setting<OnDeadlock> = Setting {
+    name: "on_deadlock",
+    variable: "SISAL_ON_DEADLOCK",
+    parse: env::on_deadlock,
+    expected: "exit, cancel, report or ignore",
+    advice: "leave it out for exit",
 };
 
 pub(super) static SHUTDOWN_TIMEOUT: Setting<Duration> = Setting {

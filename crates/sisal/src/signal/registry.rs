@@ -24,10 +24,10 @@ use crate::chan::{Receiver, Sender, bounded};
 use crate::fiber::cancel_node::CancelNode;
 use crate::park::poke;
 use crate::prim::cancel::Cause;
+use crate::prim::own_threads;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 struct State {
     bell: Option<Bell>,
@@ -137,6 +137,7 @@ pub(super) fn listen(signals: &[Signal]) -> io::Result<Receiver<Signal>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no signals to listen to: name one at least"));
     }
     let (sender, receiver) = bounded(signals.len());
+    receiver.comes_from_outside();
     let mut state = state();
     let bell = state.bell()?;
     for &signal in &signals {
@@ -209,7 +210,7 @@ impl Drop for Listening {
 
 fn start_thread() -> io::Result<Bell> {
     let bell = Bell::new()?;
-    match thread::Builder::new().name("sisal-signal".to_owned()).spawn(move || answer(bell)) {
+    match own_threads::spawn("sisal-signal", move || answer(bell)) {
         Ok(_) => Ok(bell),
         Err(error) => {
             bell.close();

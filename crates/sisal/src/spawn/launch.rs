@@ -3,11 +3,13 @@
 
 use super::error::{SpawnError, SpawnErrorKind};
 use crate::fiber::body;
+use crate::fiber::current;
 use crate::fiber::header::{Birth, FiberRef};
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::join::JoinHandle;
 use crate::park::{self, Waiting};
 use crate::prim::fork;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::dispatch::pay_fuel;
 use crate::sched::limit::{Admission, Limit};
@@ -75,6 +77,7 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
             pinned: matches!(options.start, Start::Here | Start::On(_)),
             spawned_at: place,
             name: options.name,
+            spawned_by: current::with(|current| current.fiber.get()).filter(|_| inside.is_some()).map(|fiber| fiber.id),
         };
         let fiber = body::allocate(birth, f);
         // SAFETY: made with this `T` just now.
@@ -126,7 +129,7 @@ fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKin
     let waiter = Waiter::solo(&wait);
     // SAFETY: the wait below has no deadline and is not cancellable, so only the limit ends it, which unlinks the record.
     if unsafe { limit.enter_or_enlist(&waiter) } == Admission::MustWait {
-        let object = ptr::from_ref(limit).addr();
+        let object = Object::of(limit);
         park::park(&wait, &Waiting { reason: Reason::SpawnLimit, object, place, deadline: None, cancellable: false });
     }
     Ok(())

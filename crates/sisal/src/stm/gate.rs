@@ -31,8 +31,8 @@ use crate::park::{self, Waiting};
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
-use std::ptr;
 
 /// How often a transaction fails before it takes the turn.
 pub(super) const PATIENCE: u32 = 16;
@@ -60,6 +60,12 @@ enum Turn {
 
 /// The turn: given back when it goes.
 pub(super) struct TurnGuard<'a>(&'a Gate);
+
+impl Watched for Gate {
+    fn sight(&self) -> Sight {
+        Sight::new("transaction")
+    }
+}
 
 impl Gate {
     const_fn! {
@@ -122,7 +128,7 @@ impl Gate {
     }
 
     fn park(&self, wait: &Wait<Who>, place: Place) {
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Transaction, object, place, deadline: None, cancellable: false };
         let woken = park::park(wait, &waiting);
         debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the gate ends this wait");

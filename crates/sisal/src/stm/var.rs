@@ -10,6 +10,7 @@ use crate::fiber::who::Who;
 use crate::park::pay_fuel;
 use crate::prim::atomic::Backoff;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Sight, Watched};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -30,6 +31,12 @@ pub(super) struct Cell {
 struct Inner {
     value: Value,
     waiting: WaitList<Who>,
+}
+
+impl Watched for Cell {
+    fn sight(&self) -> Sight {
+        Sight::new("transactional variable")
+    }
 }
 
 impl Cell {

@@ -6,13 +6,13 @@ use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
-use std::sync::Arc;
 
 impl Transaction {
     /// Waits until a variable that was read has changed since.
     pub(super) fn wait_for_change(&self, place: Place, cancellable: bool) -> Result<(), Cancelled> {
-        let object = self.journal.reads().next().map_or(0, |(cell, _)| Arc::as_ptr(cell).addr());
+        let object = self.journal.reads().next().map_or(Object::NONE, |(cell, _)| Object::of(&**cell));
         let waiting = Waiting { reason: Reason::Transaction, object, place, deadline: None, cancellable };
         let wait = Wait::new(park::me());
         // All of them first: they must not move once the first is linked.

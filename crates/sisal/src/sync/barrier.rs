@@ -12,10 +12,10 @@ use crate::fiber::who::Who;
 use crate::park::{self, Waiting, pay_fuel};
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
-use std::ptr;
 
 /// A place where so many wait for one another, and then all go on. It can be used again and again.
 ///
@@ -47,6 +47,12 @@ struct Arrivals {
     /// How many have come in this round.
     count: usize,
     waiting: WaitList<Who>,
+}
+
+impl Watched for Barrier {
+    fn sight(&self) -> Sight {
+        Sight::new("barrier")
+    }
 }
 
 impl Barrier {
@@ -85,7 +91,7 @@ impl Barrier {
         if is_leader {
             pay_fuel(place);
         } else {
-            let object = ptr::from_ref(self).addr();
+            let object = Object::of(self);
             let waiting = Waiting { reason: Reason::Barrier, object, place, deadline: None, cancellable: false };
             let woken = park::park(&wait, &waiting);
             debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the barrier ends this wait");

@@ -22,10 +22,10 @@ use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
-use std::ptr;
 use std::time::Duration;
 
 /// Lets those who hold a [`Mutex`](super::Mutex) wait for a change of what it guards.
@@ -54,6 +54,12 @@ use std::time::Duration;
 /// ```
 pub struct Condvar {
     waiting: Lock<WaitList<Who>>,
+}
+
+impl Watched for Condvar {
+    fn sight(&self) -> Sight {
+        Sight::new("condvar")
+    }
 }
 
 impl Condvar {
@@ -214,7 +220,7 @@ impl Condvar {
         deadline: Option<Moment>,
         place: Place,
     ) -> Result<WaitTimeoutResult, Cancelled> {
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Condvar, object, place, deadline, cancellable: true };
         let result = match park::park(wait, &waiting) {
             Woken::Object(_) => return Ok(WaitTimeoutResult(false)),

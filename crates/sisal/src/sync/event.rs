@@ -19,10 +19,10 @@ use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
-use std::ptr;
 use std::time::Duration;
 
 /// Something that happens once for all who wait for it, and for all who come later, until it is reset.
@@ -49,6 +49,12 @@ pub struct Event {
     /// 1 while it is set.
     set: AtomicU32,
     waiting: Lock<WaitList<Who>>,
+}
+
+impl Watched for Event {
+    fn sight(&self) -> Sight {
+        Sight::new("event")
+    }
 }
 
 impl Event {
@@ -158,7 +164,7 @@ impl Event {
             // SAFETY: claimed by the list and unparked, or removed below.
             unsafe { waiting.push(&waiter) };
         }
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Event, object, place, deadline, cancellable: true };
         let error = match park::park(&wait, &waiting) {
             Woken::Object(_) => return Ok(()),

@@ -3,6 +3,7 @@
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
+use crate::prim::object::Object;
 use crate::prim::reason::Reason;
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -48,8 +49,13 @@ pub(super) fn give_up_or_park(wait: &Wait<Who>) -> bool {
     if wait.claim_own(Woken::Deadline) {
         return true;
     }
-    let waiting =
-        Waiting { reason: Reason::None, object: 0, place: Location::caller(), deadline: None, cancellable: false };
+    let waiting = Waiting {
+        reason: Reason::None,
+        object: Object::NONE,
+        place: Location::caller(),
+        deadline: None,
+        cancellable: false,
+    };
     assert_eq!(park::park(wait, &waiting), Woken::Object(0));
     false
 }

@@ -45,8 +45,8 @@ use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering, spin_loop};
 use crate::prim::clock::Moment;
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Owner, OwnerWord, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
-use std::ptr;
 
 const LOCKED: u32 = 1;
 const WAITING: u32 = 2;
@@ -59,6 +59,8 @@ const LOOKS: u32 = if cfg!(loom) { 0 } else { 5 };
 /// See the [module](self).
 pub(super) struct RawMutex {
     word: AtomicU32,
+    /// Who has the lock, if it is locked.
+    owner: OwnerWord,
     lines: Lock<Lines>,
 }
 
@@ -97,24 +99,40 @@ struct Turn {
     given: AtomicU8,
 }
 
+impl Watched for RawMutex {
+    fn sight(&self) -> Sight {
+        let is_locked = self.word.load(Ordering::Relaxed) & LOCKED != 0;
+        Sight { owner: self.owner.get().filter(|_| is_locked), ..Sight::new("mutex") }
+    }
+}
+
 impl RawMutex {
     const_fn! {
         pub(super) fn new() -> RawMutex {
             let lines = Lines { returned: Line::new(), waiting: Line::new(), fairness: Fairness::new() };
-            RawMutex { word: AtomicU32::new(0), lines: Lock::new(lines) }
+            RawMutex { word: AtomicU32::new(0), owner: OwnerWord::new(), lines: Lock::new(lines) }
         }
     }
 
     #[inline]
     pub(super) fn try_lock(&self) -> bool {
         // ORDERING: Acquire pairs with the Release of the unlock: what was done under the lock is seen.
-        self.word.fetch_or(LOCKED, Ordering::Acquire) & LOCKED == 0
+        let locked = self.word.fetch_or(LOCKED, Ordering::Acquire) & LOCKED == 0;
+        if locked {
+            self.owner.set(park::myself());
+        }
+        locked
+    }
+
+    /// Who has the lock, or had it last.
+    pub(super) fn owner(&self) -> Option<Owner> {
+        self.owner.get()
     }
 
     #[inline]
     pub(super) fn lock(&self, reason: Reason, place: Place) {
         if !self.try_lock() {
-            let locked = self.lock_contended(reason, place, None);
+            let locked = self.lock_slowly(reason, place, None);
             debug_assert!(locked, "INVARIANT: nothing but the lock ends this wait");
         }
     }
@@ -123,7 +141,7 @@ impl RawMutex {
     #[inline]
     #[must_use]
     pub(super) fn lock_until(&self, place: Place, deadline: impl FnOnce() -> Moment) -> bool {
-        self.try_lock() || self.lock_contended(Reason::Lock, place, Some(deadline()))
+        self.try_lock() || self.lock_slowly(Reason::Lock, place, Some(deadline()))
     }
 
     /// # Safety
@@ -140,12 +158,20 @@ impl RawMutex {
     }
 
     #[cold]
+    fn lock_slowly(&self, reason: Reason, place: Place, deadline: Option<Moment>) -> bool {
+        let locked = self.lock_contended(reason, place, deadline);
+        if locked {
+            self.owner.set(park::myself());
+        }
+        locked
+    }
+
     fn lock_contended(&self, reason: Reason, place: Place, deadline: Option<Moment>) -> bool {
         if self.spin(WAITING, 0) {
             return true;
         }
         let came = Moment::now();
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason, object, place, deadline, cancellable: false };
         let mut awake = 0;
         loop {

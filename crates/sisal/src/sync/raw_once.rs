@@ -26,8 +26,8 @@ use crate::park::{self, Waiting};
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::const_fn;
 use crate::prim::lock::{Lock, LockGuard};
+use crate::prim::object::{Object, OwnerWord, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
-use std::ptr;
 
 const INCOMPLETE: u32 = 0;
 const RUNNING: u32 = 1;
@@ -37,6 +37,8 @@ const POISONED: u32 = 3;
 /// See the [module](self).
 pub(super) struct RawOnce {
     word: AtomicU32,
+    /// Who runs the initialiser, or ran it last.
+    owner: OwnerWord,
     run: Lock<Run>,
 }
 
@@ -62,10 +64,16 @@ enum Look<'a> {
     Incomplete(LockGuard<'a, Run>),
 }
 
+impl Watched for RawOnce {
+    fn sight(&self) -> Sight {
+        Sight { owner: self.owner.get(), ..Sight::new("once") }
+    }
+}
+
 impl RawOnce {
     const_fn! {
         pub(super) fn new() -> RawOnce {
-            RawOnce { word: AtomicU32::new(INCOMPLETE), run: Lock::new(Run { runner: None, waiting: WaitList::new() }) }
+            RawOnce { word: AtomicU32::new(INCOMPLETE), owner: OwnerWord::new(), run: Lock::new(Run { runner: None, waiting: WaitList::new() }) }
         }
     }
 
@@ -108,6 +116,7 @@ impl RawOnce {
             if run.runner.is_none() {
                 run.runner = Some(who);
                 self.word.store(RUNNING, Ordering::Relaxed);
+                self.owner.set(park::myself());
                 drop(run);
                 let mut running = Running { once: self, becomes: panicking.becomes() };
                 initialise();
@@ -150,7 +159,7 @@ impl RawOnce {
         // SAFETY: claimed and unparked below, since nothing else ends this wait.
         unsafe { run.waiting.push(&waiter) };
         drop(run);
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Once, object, place, deadline: None, cancellable: false };
         let woken = park::park(&wait, &waiting);
         debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but a change ends this wait");

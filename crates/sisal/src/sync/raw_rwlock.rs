@@ -42,8 +42,8 @@ use crate::park::{self, Waiting};
 use crate::prim::atomic::{AtomicU32, Ordering, spin_loop};
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
-use std::ptr;
 
 const WRITER: u32 = 1;
 const WAITING: u32 = 2;
@@ -70,6 +70,15 @@ struct Lists {
 
 fn readers(word: u32) -> u32 {
     word / READER
+}
+
+impl Watched for RawRwLock {
+    fn sight(&self) -> Sight {
+        let word = self.word.load(Ordering::Relaxed);
+        let has_writer = word & WRITER != 0 && readers(word) == 0;
+        let length = Some(readers(word) as usize);
+        Sight { owner: self.writers.owner().filter(|_| has_writer), length, ..Sight::new("rwlock") }
+    }
 }
 
 impl RawRwLock {
@@ -260,7 +269,7 @@ impl RawRwLock {
 
     fn park(&self, wait: &Wait<Who>, reason: Reason, place: Place) {
         // The same object as the mutex, where other writers wait.
-        let object = ptr::from_ref(&self.writers).addr();
+        let object = Object::of(self);
         let woken = park::park(wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
         debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the lock ends this wait");
     }

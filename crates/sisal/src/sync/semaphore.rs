@@ -20,11 +20,11 @@ use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::mem;
 use std::panic::Location;
-use std::ptr;
 use std::time::Duration;
 
 /// A number of permits, which are given out to those who wait in the order they came.
@@ -86,6 +86,12 @@ impl Permits {
 enum Ended {
     TimedOut,
     Cancelled(Cancelled),
+}
+
+impl Watched for Semaphore {
+    fn sight(&self) -> Sight {
+        Sight::new("semaphore")
+    }
 }
 
 impl Semaphore {
@@ -234,7 +240,7 @@ impl Semaphore {
             // SAFETY: it is claimed by the line and unparked, or taken off by `give_up`, before this function returns.
             unsafe { permits.line.push(&request) };
         }
-        let object = ptr::from_ref(self).addr();
+        let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Semaphore, object, place, deadline, cancellable: true };
         let ended = match park::park(&wait, &waiting) {
             Woken::Object(_) => return Ok(()),

@@ -12,6 +12,7 @@ use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::lock::Lock;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
@@ -76,6 +77,12 @@ impl WaitGroup {
     }
 }
 
+impl Watched for Lock<Members> {
+    fn sight(&self) -> Sight {
+        Sight::new("wait group")
+    }
+}
+
 fn wait_for_none(members: &Arc<Lock<Members>>, place: Place) -> Result<(), Cancelled> {
     let wait = Wait::new(park::me());
     let waiter = Waiter::solo(&wait);
@@ -87,7 +94,7 @@ fn wait_for_none(members: &Arc<Lock<Members>>, place: Place) -> Result<(), Cance
         // SAFETY: claimed by the list and unparked, or removed below.
         unsafe { members.waiting.push(&waiter) };
     }
-    let object = Arc::as_ptr(members).addr();
+    let object = Object::of(&**members);
     let waiting = Waiting { reason: Reason::WaitGroup, object, place, deadline: None, cancellable: true };
     match park::park(&wait, &waiting) {
         Woken::Object(_) => Ok(()),

@@ -13,6 +13,7 @@ use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker;
 use std::panic::Location;
@@ -71,7 +72,8 @@ pub fn sleep_until(instant: Instant) -> Result<(), Cancelled> {
 
 fn sleep_to(deadline: Moment, place: Place) -> Result<(), Cancelled> {
     let wait = Wait::new(park::me());
-    let waiting = Waiting { reason: Reason::Sleep, object: 0, place, deadline: Some(deadline), cancellable: true };
+    let waiting =
+        Waiting { reason: Reason::Sleep, object: Object::NONE, place, deadline: Some(deadline), cancellable: true };
     match park::park(&wait, &waiting) {
         Woken::Deadline => Ok(()),
         Woken::Cancelled(cause) => Err(Cancelled::by(cause)),

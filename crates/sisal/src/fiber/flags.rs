@@ -1,0 +1,63 @@
+//! Small things that are known of a fiber, in one byte.
+
+use std::cell::Cell;
+
+const PINNED: u8 = 1;
+const CANCELLABLE: u8 = 2;
+const EXTERNAL: u8 = 4;
+const UNCHECKED: u8 = 8;
+
+/// See the [module](self).
+pub(crate) struct Flags(Cell<u8>);
+
+/// What can end the waits of a fiber.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outlook {
+    /// What the runtime knows of.
+    Inside,
+    /// Also something that it does not know of.
+    External,
+    /// Whatever it is: they are meant to be.
+    Unchecked,
+}
+
+impl Flags {
+    #[inline]
+    pub(crate) fn new(pinned: bool) -> Flags {
+        Flags(Cell::new(u8::from(pinned) * PINNED))
+    }
+
+    /// Whether it must start on the worker whose inbox or ready list holds it.
+    #[inline]
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.0.get() & PINNED != 0
+    }
+
+    /// Whether a cancellation may end the wait it is parked by.
+    #[inline]
+    pub(crate) fn is_cancellable(&self) -> bool {
+        self.0.get() & CANCELLABLE != 0
+    }
+
+    #[inline]
+    pub(crate) fn set_cancellable(&self, cancellable: bool) {
+        self.0.set((self.0.get() & !CANCELLABLE) | (u8::from(cancellable) * CANCELLABLE));
+    }
+
+    pub(crate) fn outlook(&self) -> Outlook {
+        match self.0.get() & (EXTERNAL | UNCHECKED) {
+            0 => Outlook::Inside,
+            EXTERNAL => Outlook::External,
+            _ => Outlook::Unchecked,
+        }
+    }
+
+    pub(crate) fn set_outlook(&self, outlook: Outlook) {
+        let bits = match outlook {
+            Outlook::Inside => 0,
+            Outlook::External => EXTERNAL,
+            Outlook::Unchecked => UNCHECKED,
+        };
+        self.0.set((self.0.get() & !(EXTERNAL | UNCHECKED)) | bits);
+    }
+}

@@ -1,0 +1,189 @@
+//! Saying when nothing can ever run again.
+//!
+//! The scheduler has found the runtime [still](crate::sched::stillness) for a while. Here its fibers are looked at:
+//! - If something outside of the runtime can end one's wait (a descriptor, a call that blocks, a future, what [`external_wait`] says),
+//!   that is no deadlock.
+//! - Those inside [`no_deadlock_check`] are left out. If there are no others, that is none either.
+//! - Otherwise it is *certain* if some wait in a [cycle](super::graph), or if no thread of the process is left that could do anything; else
+//!   it is *possible*.
+//!
+//! A possible one is reported once, after a longer while, and only if somebody waits for the runtime: fibers that wait in the
+//! background for what a thread will send are nothing unusual.
+
+use super::snapshot::{FiberState, Snapshot};
+use super::survey::{Survey, survey};
+use super::text::{Described, Roughly};
+use crate::fiber::current;
+use crate::fiber::flags::Outlook;
+use crate::park::waiting_threads;
+use crate::prim::own_threads;
+use crate::prim::reason::Reason;
+use crate::sched::shared::Shared;
+use crate::sched::stillness::OnDeadlock;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The exit code of a process that ends because of a deadlock.
+const EXIT_CODE: i32 = 124;
+
+/// For how long nothing may happen before a possible deadlock is reported.
+const POSSIBLE_AFTER: Duration = Duration::from_secs(1);
+
+/// Whether a possible one has been reported in this process.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// Lets deadlocks be looked for in a runtime.
+pub(crate) fn watch(shared: &Shared) {
+    if shared.config.on_deadlock != OnDeadlock::Ignore {
+        let _ = shared.stillness.examiner.set(examine);
+    }
+}
+
+/// See [`Examiner`](crate::sched::stillness::Examiner).
+fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
+    let survey = survey(shared);
+    if !is_stuck(&survey) {
+        return None;
+    }
+    let certain = !survey.snapshot.cycles.is_empty() || is_alone(shared);
+    if !certain {
+        if still_for < POSSIBLE_AFTER {
+            return Some(POSSIBLE_AFTER);
+        }
+        if !is_awaited(shared, &survey.snapshot) || REPORTED.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+    }
+    eprint!("sisal: {}", Report { snapshot: &survey.snapshot, certain });
+    match shared.config.on_deadlock {
+        OnDeadlock::Exit if certain => {
+            eprintln!("sisal: exit code {EXIT_CODE} (RuntimeBuilder::on_deadlock or SISAL_ON_DEADLOCK say otherwise)");
+            std::process::exit(EXIT_CODE);
+        }
+        OnDeadlock::Cancel if certain => shared.request_stop(),
+        _ => {}
+    }
+    None
+}
+
+/// Whether there are fibers that wait, and nothing that the runtime knows of will ever wake one.
+fn is_stuck(survey: &Survey) -> bool {
+    let mut any = false;
+    let all = survey.snapshot.fibers.iter().zip(&survey.waits).all(|(fiber, seen)| {
+        any |= seen.outlook == Outlook::Inside;
+        fiber.state == FiberState::Parked && !seen.is_outside && seen.outlook != Outlook::External
+    });
+    all && any
+}
+
+/// Whether no thread of the process is left that could do anything.
+fn is_alone(shared: &Shared) -> bool {
+    let mut idle = Vec::new();
+    waiting_threads::look(|thread| {
+        if !thread.has_deadline && !thread.reason.is_outside() {
+            idle.push(thread.thread);
+        }
+    });
+    own_threads::count_others(std::ptr::from_ref(shared).addr(), &idle) == Some(0)
+}
+
+/// Whether somebody waits for the runtime to get on: its main fiber, or a thread that waits for the end of a fiber.
+fn is_awaited(shared: &Shared, snapshot: &Snapshot) -> bool {
+    let mut awaited = shared.has_main();
+    let is_ours = |number| snapshot.object(number).is_some_and(|object| object.fiber.is_some());
+    awaited |= snapshot
+        .threads
+        .iter()
+        .any(|thread| thread.wait.reason == Reason::Join.to_string() && thread.wait.object.is_some_and(is_ours));
+    awaited
+}
+
+/// What is printed.
+struct Report<'a> {
+    snapshot: &'a Snapshot,
+    certain: bool,
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let snapshot = self.snapshot;
+        match self.certain {
+            true => writeln!(f, "deadlock: no fiber can ever run again")?,
+            false => writeln!(
+                f,
+                "possible deadlock: no fiber can run again unless a thread outside of the runtime sees to it"
+            )?,
+        }
+        let added = snapshot.workers.iter().filter(|worker| worker.added).count();
+        let (total, base) = (snapshot.workers.len(), snapshot.workers.len() - added);
+        writeln!(f, "  workers: {total} total, {base} base, {added} added, 0 unavailable")?;
+        let counts = &snapshot.counts;
+        writeln!(f, "  fibers: {} parked, {} done, {} spawned", counts.parked, counts.finished, counts.spawned)?;
+        for fiber in &snapshot.fibers {
+            let Some(wait) = &fiber.wait else { continue };
+            writeln!(f, "  fiber {}: {} at {} for {}", fiber.title(), wait.reason, wait.place, Roughly(wait.since))?;
+            if let Some(object) = wait.object.and_then(|number| snapshot.object(number)) {
+                writeln!(f, "    on {}", Described(object))?;
+            }
+            writeln!(f, "    spawned at {}", fiber.spawned_at)?;
+        }
+        for thread in &snapshot.threads {
+            let name = thread.name.as_deref().unwrap_or("without a name");
+            writeln!(f, "  thread {name}: {} at {}", thread.wait.reason, thread.wait.place)?;
+        }
+        for object in snapshot.objects.iter().filter(|object| object.fiber.is_none()) {
+            writeln!(f, "  {}", Described(object))?;
+        }
+        if !snapshot.cycles.is_empty() {
+            write!(f, "  ")?;
+        }
+        snapshot.write_cycles(f)
+    }
+}
+
+/// Runs `f`, whose waits are ended by something that the runtime does not know of: a thread of another library, a signal handler, another
+/// process by way of shared memory. As long as a fiber waits inside, no deadlock is claimed.
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::bounded(1);
+///     // A thread of somebody else's.
+///     std::thread::spawn(move || sender.send(7));
+///     assert_eq!(sisal::inspect::external_wait(|| receiver.recv()), Ok(7));
+/// });
+/// ```
+pub fn external_wait<R>(f: impl FnOnce() -> R) -> R {
+    with_outlook(Outlook::External, f)
+}
+
+/// Runs `f`, whose waits are meant to be: a fiber that waits for requests as long as the program runs is not what keeps it from ending,
+/// and its wait is no deadlock. If all fibers that wait are inside such calls, none is claimed; if others are stuck, it is.
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::unbounded::<u32>();
+///     let janitor = sisal::spawn(move || sisal::inspect::no_deadlock_check(|| receiver.iter().count()));
+///     sender.send(1).unwrap();
+///     drop(sender);
+///     assert_eq!(janitor.join().unwrap(), 1);
+/// });
+/// ```
+pub fn no_deadlock_check<R>(f: impl FnOnce() -> R) -> R {
+    with_outlook(Outlook::Unchecked, f)
+}
+
+/// Outside of fibers it makes no difference.
+fn with_outlook<R>(outlook: Outlook, f: impl FnOnce() -> R) -> R {
+    let Some(fiber) = current::with(|current| current.fiber.get()) else { return f() };
+    struct Restore(crate::fiber::header::FiberRef, Outlook);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            self.0.flags.set_outlook(self.1);
+        }
+    }
+    let _restore = Restore(fiber, fiber.flags.outlook());
+    fiber.flags.set_outlook(outlook);
+    f()
+}

@@ -1,0 +1,112 @@
+//! Who waits for whom, as far as that is certain: for a lock, the fiber that has it; for an end, the fiber that is to end; for a nursery,
+//! each of its children.
+//!
+//! A fiber that waits for several others is stuck if one of them is, so a cycle among these edges never ends by itself. (What is sent into a
+//! channel may come from anybody: such waits have no edges.)
+
+use super::snapshot::{FiberState, Snapshot};
+use super::survey::Seen;
+use crate::fiber::FiberId;
+use crate::prim::reason::Reason;
+use std::collections::HashMap;
+
+/// All cycles there are; of those that share a fiber, one.
+pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
+    let edges = edges(snapshot, waits);
+    let mut found = Vec::new();
+    let mut marks = vec![Mark::New; edges.len()];
+    for start in 0..edges.len() {
+        if marks[start] == Mark::New {
+            search(start, &edges, &mut marks, &mut found);
+        }
+    }
+    found.into_iter().map(|cycle| cycle.into_iter().map(|index| snapshot.fibers[index].id).collect()).collect()
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Mark {
+    New,
+    /// On the path that is being followed.
+    Open,
+    Done,
+}
+
+/// Follows all paths from `start`, depth first and without recursion.
+fn search(start: usize, edges: &[Vec<usize>], marks: &mut [Mark], found: &mut Vec<Vec<usize>>) {
+    let mut path = vec![(start, 0)];
+    marks[start] = Mark::Open;
+    while let Some((at, next)) = path.last_mut() {
+        let Some(&to) = edges[*at].get(*next) else {
+            marks[*at] = Mark::Done;
+            path.pop();
+            continue;
+        };
+        *next += 1;
+        match marks[to] {
+            Mark::New => {
+                marks[to] = Mark::Open;
+                path.push((to, 0));
+            }
+            Mark::Open => {
+                let first = path.iter().position(|&(index, _)| index == to).unwrap_or(0);
+                found.push(path[first..].iter().map(|&(index, _)| index).collect());
+            }
+            Mark::Done => {}
+        }
+    }
+}
+
+/// For each fiber those it waits for, by their places in the snapshot.
+fn edges(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<usize>> {
+    let places: HashMap<FiberId, usize> =
+        snapshot.fibers.iter().enumerate().map(|(place, fiber)| (fiber.id, place)).collect();
+    let objects: HashMap<usize, _> = snapshot.objects.iter().map(|object| (object.id, object)).collect();
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (place, fiber) in snapshot.fibers.iter().enumerate() {
+        if let Some(nursery) = fiber.nursery {
+            children.entry(nursery).or_default().push(place);
+        }
+    }
+    let of_fiber = |seen: &Seen| -> Vec<usize> {
+        let object = seen.awaited.first().and_then(|(_, number)| objects.get(number));
+        let one = match seen.reason {
+            Reason::Lock | Reason::ReadLock | Reason::WriteLock | Reason::Once => {
+                object.and_then(|object| object.owner)
+            }
+            Reason::Join => object.and_then(|object| object.fiber),
+            _ => None,
+        };
+        match seen.opened {
+            Some(nursery) => children.get(&nursery).cloned().unwrap_or_default(),
+            None => one.and_then(|id| places.get(&id)).copied().into_iter().collect(),
+        }
+    };
+    let is_parked = snapshot.fibers.iter().map(|fiber| fiber.state == FiberState::Parked);
+    waits.iter().zip(is_parked).map(|(seen, parked)| if parked { of_fiber(seen) } else { Vec::new() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(edges: &[&[usize]]) -> Vec<Vec<usize>> {
+        let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
+        let mut marks = vec![Mark::New; edges.len()];
+        let mut found = Vec::new();
+        (0..edges.len()).for_each(|start| {
+            if marks[start] == Mark::New {
+                search(start, &edges, &mut marks, &mut found);
+            }
+        });
+        found
+    }
+
+    #[test]
+    fn cycles_are_found_and_chains_are_not() {
+        assert!(found(&[&[1], &[2], &[], &[1]]).is_empty());
+        assert_eq!(found(&[&[0]]), [[0]]);
+        assert_eq!(found(&[&[1], &[2], &[0]]), [[0, 1, 2]]);
+        assert_eq!(found(&[&[1], &[2], &[1], &[4], &[3]]), [[1, 2], [3, 4]]);
+        assert_eq!(found(&[&[1, 2], &[], &[0]]), [[0, 2]]);
+    }
+}

@@ -1,0 +1,64 @@
+//! Looking at a runtime: what every fiber does and waits for, and what the runtime has done.
+//!
+//! - [`snapshot()`], [`fibers`]: everything that can be seen, as plain values, text or JSON.
+//! - [`leaks`]: fibers that have waited for long, and that nothing from outside will wake.
+//! - [`external_wait`], [`no_deadlock_check`]: for waits that the search for deadlocks is to leave alone.
+//!
+//! Looking does not stop the runtime. A worker is kept from going on with another fiber for some microseconds at a time; a fiber that
+//! runs goes on running.
+//!
+//! # Inside
+//! `survey` looks, `snapshot` is what was seen, `text` and `json` write it down, `graph` finds cycles, `deadlock` says when nothing can
+//! ever run again.
+
+pub(crate) mod deadlock;
+mod graph;
+pub(crate) mod json;
+mod leaks;
+mod snapshot;
+mod survey;
+mod text;
+
+pub use self::deadlock::{external_wait, no_deadlock_check};
+pub use self::leaks::leaks;
+pub use self::snapshot::{
+    FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
+};
+
+pub use crate::sched::stillness::OnDeadlock;
+
+use crate::sched::shared::Shared;
+use crate::spawn::Handle;
+
+/// What can be seen of the runtime that the caller runs in; none outside of one. See [`Runtime::dump`](crate::Runtime::dump).
+///
+/// ```
+/// assert!(sisal::inspect::snapshot().is_none());
+/// sisal::run(|| {
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     assert_eq!(snapshot.fibers[0].name.as_deref(), Some("main"));
+/// });
+/// ```
+pub fn snapshot() -> Option<Snapshot> {
+    Handle::current().map(|handle| of(handle.shared()))
+}
+
+/// All fibers of the runtime that the caller runs in, which have started and have not ended; none outside of a runtime.
+///
+/// ```
+/// sisal::run(|| {
+///     let sleeper = sisal::spawn(|| sisal::sleep(std::time::Duration::from_secs(3600)));
+///     sisal::yield_now();
+///     for fiber in sisal::inspect::fibers() {
+///         println!("{} {} {:?}", fiber.id, fiber.state, fiber.wait);
+///     }
+///     sleeper.cancel();
+/// });
+/// ```
+pub fn fibers() -> Vec<FiberInfo> {
+    snapshot().map_or_else(Vec::new, |snapshot| snapshot.fibers)
+}
+
+pub(crate) fn of(shared: &Shared) -> Snapshot {
+    survey::survey(shared).snapshot
+}

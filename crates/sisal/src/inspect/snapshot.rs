@@ -1,0 +1,246 @@
+//! What was seen of a runtime at one time: plain values, for programs that look.
+
+use crate::fiber::FiberId;
+use std::fmt;
+use std::panic::Location;
+use std::time::Duration;
+
+/// What was seen of a runtime: its workers, its fibers, what they wait for.
+///
+/// It is taken while everything goes on. Each fiber is seen as it was at one moment, but not all at the same: a fiber that ended or
+/// came meanwhile may be missing, and one that was there throughout is not.
+///
+/// It is [displayed](fmt::Display) as text for people, with fibers that wait alike put together, and [written as JSON](Self::to_json)
+/// for machines.
+///
+/// ```
+/// sisal::run(|| {
+///     let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+///     let waiter = sisal::Builder::new().name("waiter").spawn(move || receiver.recv());
+///     sisal::sleep(std::time::Duration::from_millis(1)).unwrap();
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     let seen = snapshot.fibers.iter().find(|fiber| fiber.name.as_deref() == Some("waiter")).unwrap();
+///     assert_eq!(seen.state, sisal::inspect::FiberState::Parked);
+///     assert_eq!(seen.wait.as_ref().unwrap().reason, "receiving from a channel");
+///     println!("{snapshot}");
+///     waiter.cancel();
+/// });
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The name of the runtime.
+    pub runtime: String,
+    /// For how long it has been there.
+    pub uptime: Duration,
+    /// How long it took to look.
+    pub taken: Duration,
+    /// Its workers, those that were added included.
+    pub workers: Vec<WorkerInfo>,
+    /// How many fibers there were, and are.
+    pub counts: FiberCounts,
+    /// All fibers that have started and have not ended.
+    pub fibers: Vec<FiberInfo>,
+    /// Those that have not started, by where they were spawned.
+    pub fresh: Vec<FreshInfo>,
+    /// Plain threads that wait in a call of sisal. (Of the whole process: threads belong to no runtime.)
+    pub threads: Vec<ThreadInfo>,
+    /// What fibers and threads wait for.
+    pub objects: Vec<ObjectInfo>,
+    /// Fibers that wait for one another: each for the next, and the last for the first. What they wait for are locks, ends of fibers and
+    /// nurseries, so nothing will ever end it.
+    pub cycles: Vec<Vec<FiberId>>,
+}
+
+/// A worker, as it was seen.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WorkerInfo {
+    /// Its number.
+    pub index: usize,
+    /// What it does.
+    pub state: WorkerState,
+    /// Whether it was added to help out.
+    pub added: bool,
+    /// The fiber that it runs.
+    pub running: Option<FiberId>,
+    /// How many fibers live on it: they have waited there, and go on there.
+    pub homed: usize,
+    /// How many fresh fibers wait in its own queues.
+    pub queued: usize,
+}
+
+/// What a worker does.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WorkerState {
+    /// It runs a fiber.
+    Running,
+    /// It looks for work.
+    Searching,
+    /// It sleeps until there is something to do.
+    Sleeping,
+    /// It runs a fiber that has said that it blocks.
+    Blocked,
+}
+
+/// How many fibers there were, and are.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FiberCounts {
+    /// Spawned so far. The main fiber is not counted.
+    pub spawned: u64,
+    /// Ended so far.
+    pub finished: u64,
+    /// Running now.
+    pub running: usize,
+    /// Waiting for their turn.
+    pub ready: usize,
+    /// Waiting for something else.
+    pub parked: usize,
+    /// Not started.
+    pub fresh: usize,
+}
+
+/// A fiber, as it was seen.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FiberInfo {
+    /// Its number.
+    pub id: FiberId,
+    /// Its name, if it was given one.
+    pub name: Option<String>,
+    /// What it does.
+    pub state: FiberState,
+    /// The worker it lives on.
+    pub worker: usize,
+    /// What it waits for, unless it runs.
+    pub wait: Option<WaitInfo>,
+    /// Where it was spawned.
+    pub spawned_at: &'static Location<'static>,
+    /// The fiber that has spawned it; none if it was a thread.
+    pub spawned_by: Option<FiberId>,
+    /// How many bytes its stack may have. None for the main fiber of [`run`](crate::run), which has its thread's.
+    pub stack_size: Option<usize>,
+    /// How much of it has been used so far, in whole pages.
+    pub stack_used: Option<usize>,
+    /// The nursery it is a child of, by the number of the [object](ObjectInfo).
+    pub nursery: Option<usize>,
+}
+
+/// What a fiber does.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FiberState {
+    /// It runs.
+    Running,
+    /// It waits for its turn.
+    Ready,
+    /// It waits for something else.
+    Parked,
+}
+
+impl fmt::Display for FiberState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            FiberState::Running => "running",
+            FiberState::Ready => "ready",
+            FiberState::Parked => "parked",
+        })
+    }
+}
+
+impl fmt::Display for WorkerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            WorkerState::Running => "running",
+            WorkerState::Searching => "searching",
+            WorkerState::Sleeping => "sleeping",
+            WorkerState::Blocked => "stuck",
+        })
+    }
+}
+
+/// What a fiber or thread waits for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WaitInfo {
+    /// Why it waits, in words.
+    pub reason: String,
+    /// Where in the code.
+    pub place: &'static Location<'static>,
+    /// For how long, to about a millisecond.
+    pub since: Duration,
+    /// The number of the [object](ObjectInfo), if there is one.
+    pub object: Option<usize>,
+}
+
+/// Fibers that have not started, of one place.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FreshInfo {
+    /// Where they were spawned.
+    pub spawned_at: &'static Location<'static>,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// A plain thread that waits in a call of sisal.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ThreadInfo {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// What it waits for.
+    pub wait: WaitInfo,
+}
+
+/// Something that fibers or threads wait for. Fields that make no sense for it are none.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ObjectInfo {
+    /// What tells it from others, as long as it is there.
+    pub id: usize,
+    /// What it is: `channel`, `mutex`, `fiber`, ...
+    pub kind: &'static str,
+    /// For how many things there is room in it; none for one without a limit.
+    pub capacity: Option<usize>,
+    /// How many are in it.
+    pub length: Option<usize>,
+    /// Whether it is closed.
+    pub closed: Option<bool>,
+    /// The fiber that has it, and will give it back.
+    pub owner: Option<FiberId>,
+    /// The fiber that it is.
+    pub fiber: Option<FiberId>,
+    /// Fibers that wait to send.
+    pub senders: Vec<FiberId>,
+    /// Fibers that wait to receive.
+    pub receivers: Vec<FiberId>,
+    /// Fibers that wait for it in another way.
+    pub waiting: Vec<FiberId>,
+    /// How many plain threads wait for it.
+    pub threads: usize,
+}
+
+impl Snapshot {
+    /// The fiber with this number.
+    pub fn fiber(&self, id: FiberId) -> Option<&FiberInfo> {
+        self.fibers.iter().find(|fiber| fiber.id == id)
+    }
+
+    /// The object with this number.
+    pub fn object(&self, id: usize) -> Option<&ObjectInfo> {
+        self.objects.iter().find(|object| object.id == id)
+    }
+}
+
+impl FiberInfo {
+    /// Its number and name.
+    pub(super) fn title(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{} '{name}'", self.id),
+            None => self.id.to_string(),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Looking at everything: how a [`Snapshot`] comes about.
+//!
+//! Workers are kept out for some of their fibers at a time ([`presence`](crate::sched::presence)); what is seen then is copied, and made
+//! sense of afterwards.
+#![allow(unsafe_code, reason = "objects are looked at while their waiters are held")]
+
+use super::graph;
+use super::snapshot::{
+    FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
+};
+use crate::fiber::flags::Outlook;
+use crate::fiber::header::Header;
+use crate::fiber::wait_note::Noted;
+use crate::park::waiting_threads;
+use crate::prim::clock::Moment;
+use crate::prim::object::{Object, Owner, Sight};
+use crate::prim::reason::Reason;
+use crate::sched::presence::Sighted;
+use crate::sched::remote::Life;
+use crate::sched::shared::Shared;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// All that was seen, and what is not for everybody.
+pub(super) struct Survey {
+    pub(super) snapshot: Snapshot,
+    /// One for each fiber of the snapshot.
+    pub(super) waits: Vec<Seen>,
+}
+
+/// What was seen of a fiber's wait.
+pub(super) struct Seen {
+    pub(super) reason: Reason,
+    /// What it waits for, and how. Several if the first of them counts.
+    pub(super) awaited: Vec<(Reason, usize)>,
+    pub(super) outlook: Outlook,
+    /// Whether something outside of the runtime can end it.
+    pub(super) is_outside: bool,
+    /// The nursery that it has opened and waits for.
+    pub(super) opened: Option<usize>,
+}
+
+/// Objects by their numbers.
+type Objects = BTreeMap<usize, ObjectInfo>;
+
+/// Looks at the runtime.
+pub(super) fn survey(shared: &Shared) -> Survey {
+    let begun = Moment::now();
+    let mut fibers = Vec::new();
+    let mut waits = Vec::new();
+    let mut objects = Objects::new();
+    let mut workers = Vec::new();
+    for (index, remote) in shared.remotes.iter().enumerate() {
+        if remote.life() == Life::Absent {
+            continue;
+        }
+        let mut running = None;
+        remote.presence.look(|sighted| {
+            if sighted.runs {
+                running = Some(sighted.fiber.id);
+            }
+            let (fiber, seen) = see(&sighted, index, begun, &mut objects);
+            fibers.push(fiber);
+            waits.push(seen);
+        });
+        let state = match running {
+            _ if shared.idle.is_sleeping(index) => WorkerState::Sleeping,
+            Some(_) if remote.shown.is_declared_blocked() => WorkerState::Blocked,
+            Some(_) => WorkerState::Running,
+            None => WorkerState::Searching,
+        };
+        workers.push(WorkerInfo {
+            index,
+            state,
+            added: remote.life() != Life::Base,
+            running,
+            homed: remote.presence.homed(),
+            queued: remote.ring.len() + remote.lane.len(),
+        });
+    }
+    let fresh = fresh_by_place(shared);
+    let threads = see_threads(begun, &mut objects);
+    let count = |state| fibers.iter().filter(|fiber: &&FiberInfo| fiber.state == state).count();
+    let counts = FiberCounts {
+        finished: shared.finished(),
+        spawned: shared.spawned(),
+        running: count(FiberState::Running),
+        ready: count(FiberState::Ready),
+        parked: count(FiberState::Parked),
+        fresh: fresh.iter().map(|fresh| fresh.count).sum(),
+    };
+    for (fiber, seen) in fibers.iter().zip(&waits) {
+        for (reason, number) in &seen.awaited {
+            if let Some(object) = objects.get_mut(number) {
+                match reason {
+                    Reason::Send => object.senders.push(fiber.id),
+                    Reason::Receive => object.receivers.push(fiber.id),
+                    _ => object.waiting.push(fiber.id),
+                }
+            }
+        }
+    }
+    let mut snapshot = Snapshot {
+        runtime: shared.config.name.clone(),
+        uptime: begun.since(shared.started),
+        taken: Moment::now().since(begun),
+        workers,
+        counts,
+        fibers,
+        fresh,
+        threads,
+        objects: objects.into_values().collect(),
+        cycles: Vec::new(),
+    };
+    snapshot.cycles = graph::cycles(&snapshot, &waits);
+    Survey { snapshot, waits }
+}
+
+/// One fiber, whose worker is kept out.
+fn see(sighted: &Sighted<'_>, worker: usize, now: Moment, objects: &mut Objects) -> (FiberInfo, Seen) {
+    let fiber = sighted.fiber;
+    let noted = fiber.wait.read().filter(|_| !sighted.runs);
+    let reason = noted.map_or(Reason::None, |noted| noted.reason);
+    let is_woken = !sighted.runs && fiber.parked_wait().is_some_and(|wait| wait.woken().is_some());
+    let state = match reason {
+        Reason::None => FiberState::Running,
+        Reason::Yield => FiberState::Ready,
+        _ if is_woken => FiberState::Ready,
+        _ => FiberState::Parked,
+    };
+    let mut seen = Seen {
+        reason,
+        awaited: Vec::new(),
+        outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
+        is_outside: reason.is_outside(),
+        opened: None,
+    };
+    if state == FiberState::Parked {
+        see_object(fiber, reason, &mut seen, objects);
+    }
+    let stack = (!sighted.runs).then(|| fiber.stack.get()).flatten();
+    let info = FiberInfo {
+        id: fiber.id,
+        name: fiber.name.as_deref().map(str::to_owned),
+        state,
+        worker,
+        wait: noted.map(|noted| wait_info(noted, now, seen.awaited.first().map(|&(_, number)| number))),
+        spawned_at: fiber.spawned_at,
+        spawned_by: fiber.spawned_by.get(),
+        stack_size: stack.map(|stack| stack.usable().len()),
+        stack_used: None,
+        nursery: if sighted.runs { None } else { nursery_of(fiber) },
+    };
+    (info, seen)
+}
+
+fn wait_info(noted: Noted, now: Moment, object: Option<usize>) -> WaitInfo {
+    WaitInfo { reason: noted.reason.to_string(), place: noted.place, since: now.since(noted.since), object }
+}
+
+/// What a fiber that is still waits for.
+fn see_object(fiber: &Header, reason: Reason, seen: &mut Seen, objects: &mut Objects) {
+    let Some(object) = fiber.wait.object() else { return };
+    // SAFETY: the fiber waits for it, and is still until we let its worker go on.
+    let sight = unsafe { object.look() };
+    if reason == Reason::Nursery {
+        // Its children know it by the node that they follow, which is that of the scope the opener is in.
+        seen.opened =
+            fiber.scopes().next().and_then(|scope| scope.node.as_ref()).map(|node| std::ptr::from_ref(node).addr());
+    }
+    let number = seen.opened.unwrap_or(object.data.addr());
+    note(reason, number, sight, seen, objects);
+}
+
+/// Notes an object, or all its parts.
+fn note(reason: Reason, number: usize, sight: Sight, seen: &mut Seen, objects: &mut Objects) {
+    seen.is_outside |= sight.is_outside;
+    for (reason, part) in sight.parts {
+        // SAFETY: a part of something that is waited for.
+        let sight = unsafe { Object::look(part) };
+        note(reason, part.data.addr(), sight, seen, objects);
+    }
+    if sight.kind.is_empty() || sight.kind == "select" {
+        return;
+    }
+    seen.awaited.push((reason, number));
+    if let Entry::Vacant(entry) = objects.entry(number) {
+        entry.insert(ObjectInfo {
+            id: number,
+            kind: sight.kind,
+            capacity: sight.capacity,
+            length: sight.length,
+            closed: sight.closed,
+            owner: sight.owner.and_then(|owner| if let Owner::Fiber(id) = owner { Some(id) } else { None }),
+            fiber: sight.fiber,
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            waiting: Vec::new(),
+            threads: 0,
+        });
+    }
+}
+
+/// The nursery that a fiber, which is still, is a child of: the node that its outermost scope follows.
+fn nursery_of(fiber: &Header) -> Option<usize> {
+    fiber.scopes().last().and_then(|scope| scope.followed()).map(|node| node.as_ptr().addr())
+}
+
+fn see_threads(now: Moment, objects: &mut Objects) -> Vec<ThreadInfo> {
+    let mut threads = Vec::new();
+    waiting_threads::look(|thread| {
+        let mut seen = Seen {
+            reason: thread.reason,
+            awaited: Vec::new(),
+            outlook: Outlook::Inside,
+            is_outside: false,
+            opened: None,
+        };
+        // SAFETY: the thread waits for it, until we have looked at it.
+        let sight = unsafe { thread.object.look() };
+        note(thread.reason, thread.object.data.addr(), sight, &mut seen, objects);
+        for (_, number) in &seen.awaited {
+            objects.entry(*number).and_modify(|object| object.threads += 1);
+        }
+        let (since, object) = (now.since(thread.since), seen.awaited.first().map(|&(_, number)| number));
+        let wait = WaitInfo { reason: thread.reason.to_string(), place: thread.place, since, object };
+        threads.push(ThreadInfo { name: thread.name.clone(), wait });
+    });
+    threads
+}
+
+fn fresh_by_place(shared: &Shared) -> Vec<FreshInfo> {
+    let mut counts = BTreeMap::new();
+    shared.look_at_fresh(|fiber| *counts.entry(fiber.spawned_at).or_insert(0) += 1);
+    let mut fresh: Vec<_> = counts.into_iter().map(|(spawned_at, count)| FreshInfo { spawned_at, count }).collect();
+    fresh.sort_by_key(|fresh| std::cmp::Reverse(fresh.count));
+    fresh
+}

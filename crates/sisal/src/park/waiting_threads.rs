@@ -1,0 +1,69 @@
+//! Plain threads that wait, for those who look: a list under a lock, in which a thread stands while it waits. A thread that waits
+//! goes to sleep in the kernel, which costs far more.
+
+use super::Waiting;
+use crate::prim::clock::Moment;
+use crate::prim::object::Object;
+use crate::prim::reason::{Place, Reason};
+use crate::prim::thread_number::{self, ThreadNumber};
+use rustix::thread::{Pid, gettid};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A thread that waits. What it waits for can be looked at as long as this stands in the list.
+pub(crate) struct WaitingThread {
+    number: ThreadNumber,
+    pub(crate) thread: Pid,
+    pub(crate) name: Option<String>,
+    pub(crate) reason: Reason,
+    pub(crate) object: Object,
+    pub(crate) place: Place,
+    pub(crate) since: Moment,
+    pub(crate) has_deadline: bool,
+}
+
+#[allow(unsafe_code, reason = "objects are pointers")]
+// SAFETY: an object may be looked at from any thread.
+unsafe impl Send for WaitingThread {}
+
+static THREADS: Mutex<Vec<WaitingThread>> = Mutex::new(Vec::new());
+
+fn lock() -> MutexGuard<'static, Vec<WaitingThread>> {
+    // Nothing is left half done under it.
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The calling thread stands in the list as long as this lives.
+pub(super) struct Listed(());
+
+impl Listed {
+    pub(super) fn new(waiting: &Waiting) -> Listed {
+        let thread = std::thread::current();
+        lock().push(WaitingThread {
+            number: thread_number::current(),
+            thread: gettid(),
+            name: thread.name().map(str::to_owned),
+            reason: waiting.reason,
+            object: waiting.object,
+            place: waiting.place,
+            since: Moment::now(),
+            has_deadline: waiting.deadline.is_some(),
+        });
+        Listed(())
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let number = thread_number::current();
+        let mut threads = lock();
+        // The last one that came: a thread that waits within a wait, in a signal handler say, leaves that first.
+        if let Some(place) = threads.iter().rposition(|thread| thread.number == number) {
+            threads.remove(place);
+        }
+    }
+}
+
+/// Looks at all of them. They can't go on meanwhile.
+pub(crate) fn look(see: impl FnMut(&WaitingThread)) {
+    lock().iter().for_each(see);
+}

@@ -1,0 +1,129 @@
+//! Noticing that nothing runs any more and nothing is known that will change that.
+//!
+//! A runtime is *still* when all its workers sleep, no fiber is ready or fresh, no timer is armed, no fiber waits for something outside,
+//! and yet there are fibers. A worker says before it announces its sleep whether it *expects* something; the last one to fall asleep
+//! sees that of all others, as for the end of a runtime ([`shutdown`](super::shutdown)). If the runtime is still, it asks the monitor
+//! to examine it.
+//!
+//! The monitor waits for a while: a thread outside may be about to do something. If nobody has had a turn meanwhile, it calls the
+//! *examiner*, which was installed by a layer above and looks at the fibers.
+
+use super::remote::Life;
+use super::shared::{Phase, Shared};
+use super::worker::Worker;
+use crate::prim::atomic::{AtomicU32, Ordering};
+use crate::prim::clock::Moment;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// For how long nothing may happen before it is looked into.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// What to do when no fiber can ever run again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnDeadlock {
+    /// Report it, and end the process with exit code 124.
+    #[default]
+    Exit,
+    /// Report it, and stop the runtime: all waits that can be cancelled are.
+    Cancel,
+    /// Report it.
+    Report,
+    /// Don't look for it.
+    Ignore,
+}
+
+/// Called by the monitor when the runtime has been still for as long as is said. Returns after how long in all it wants to look again, if
+/// it does.
+pub(crate) type Examiner = fn(&Arc<Shared>, Duration) -> Option<Duration>;
+
+/// What the scheduler keeps for it.
+pub(crate) struct Stillness {
+    /// 1 while a worker wants the runtime to be examined.
+    asked: AtomicU32,
+    pub(crate) examiner: OnceLock<Examiner>,
+}
+
+impl Stillness {
+    pub(crate) fn new() -> Stillness {
+        Stillness { asked: AtomicU32::new(0), examiner: OnceLock::new() }
+    }
+}
+
+impl Worker {
+    /// Before it announces that it sleeps: says whether something will wake it that is neither a fiber nor a thread.
+    pub(super) fn show_prospects(&self) {
+        let expects = self.outside_waits.get() > 0 || self.timers.earliest() != Moment::NEVER.0;
+        self.remote().shown.expects.store(expects.into(), Ordering::Relaxed);
+    }
+
+    /// After it has announced that it sleeps.
+    pub(super) fn ask_about_stillness(&self) {
+        let still = &self.shared.stillness;
+        if still.examiner.get().is_some() && still.asked.load(Ordering::Relaxed) == 0 && self.shared.is_still() {
+            still.asked.store(1, Ordering::Relaxed);
+            self.shared.watch.wake();
+        }
+    }
+}
+
+impl Shared {
+    fn is_still(&self) -> bool {
+        let is_quiet = |(worker, remote): (usize, &super::remote::Remote)| {
+            remote.life() == Life::Absent
+                || (self.idle.is_sleeping(worker)
+                    && remote.shown.expects.load(Ordering::Relaxed) == 0
+                    && remote.inbox.is_empty())
+        };
+        self.phase() == Phase::Running
+            && self.remotes.iter().enumerate().all(is_quiet)
+            && !self.has_fresh()
+            && self.unfinished() > 0
+    }
+
+    /// A number that changes whenever a fiber gets its turn.
+    fn turns(&self) -> u32 {
+        self.remotes.iter().fold(0, |sum, remote| sum.wrapping_add(remote.shown.heartbeat.load(Ordering::Relaxed)))
+    }
+}
+
+/// What the monitor remembers of a runtime that is still.
+#[derive(Default)]
+pub(super) struct Vigil {
+    /// Since when it is, how many turns there had been by then, and after how long to look.
+    still: Option<(Moment, u32, Duration)>,
+}
+
+impl Vigil {
+    /// Has the runtime examined if it is time. Returns how long to wait until then, if it will be.
+    pub(super) fn keep(&mut self, shared: &Arc<Shared>, now: Moment) -> Option<Duration> {
+        let asked = &shared.stillness.asked;
+        if asked.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let (since, turns, look_after) = *self.still.get_or_insert((now, shared.turns(), GRACE));
+        let still_for = now.since(since);
+        if shared.turns() != turns || !shared.is_still() {
+            return self.end(shared);
+        }
+        if still_for < look_after {
+            return Some(look_after - still_for);
+        }
+        let again = shared.stillness.examiner.get().and_then(|examine| examine(shared, still_for));
+        match again.filter(|&again| again > still_for) {
+            Some(again) => {
+                self.still = Some((since, turns, again));
+                Some(again - still_for)
+            }
+            None => self.end(shared),
+        }
+    }
+
+    /// From now on workers ask again.
+    fn end(&mut self, shared: &Shared) -> Option<Duration> {
+        self.still = None;
+        shared.stillness.asked.store(0, Ordering::Relaxed);
+        None
+    }
+}

@@ -1,0 +1,62 @@
+//! What reports are compared with.
+
+use crate::Ended;
+
+/// A certain deadlock, and the end of the process: the first two lines are as always, and each of `lines` stands in the report. A line is
+/// given without what differs from run to run: numbers of objects, lengths of time, places in this file.
+pub(crate) fn certain(ended: &Ended, lines: &[&str]) {
+    assert_eq!(ended.code, Some(124), "the exit code");
+    let report = plain(&ended.stderr);
+    assert!(report.starts_with("sisal: deadlock: no fiber can ever run again\n"), "{report}");
+    contains_all(&report, lines);
+    assert!(report.contains("sisal: exit code 124"), "{report}");
+}
+
+/// Ended by itself, without a word about deadlocks.
+pub(crate) fn none(ended: &Ended) {
+    assert_eq!(ended.code, Some(0), "the exit code");
+    assert!(!ended.stderr.contains("deadlock"), "{}", ended.stderr);
+}
+
+/// Ended by itself, after a report that it might not.
+pub(crate) fn possible(ended: &Ended, lines: &[&str]) {
+    assert_eq!(ended.code, Some(0), "the exit code");
+    let report = plain(&ended.stderr);
+    assert!(report.starts_with("sisal: possible deadlock: "), "{report}");
+    contains_all(&report, lines);
+    assert_eq!(report.matches("possible deadlock").count(), 1, "once: {report}");
+}
+
+pub(crate) fn contains_all(report: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(report.lines().any(|found| found.trim() == *line), "no line {line:?} in\n{report}");
+    }
+}
+
+/// A report without numbers of objects, lengths of time and columns.
+pub(crate) fn plain(report: &str) -> String {
+    let mut lines = Vec::new();
+    for line in report.lines() {
+        let mut words: Vec<String> = Vec::new();
+        for word in line.split(' ') {
+            let bare = word.trim_end_matches([',', ')', ':']);
+            let rest = &word[bare.len()..];
+            if bare.starts_with("0x") {
+                words.push(format!("_{rest}"));
+            } else if let Some((path, _)) = bare.split_once(".rs:") {
+                let file = path.rsplit('/').next().unwrap_or(path);
+                words.push(format!("{file}.rs{rest}"));
+            } else {
+                words.push(word.to_owned());
+            }
+        }
+        let line = words.join(" ");
+        // `for 105 ms` ends the line of a fiber.
+        let line = match line.rfind(" for ") {
+            Some(at) if line[at + 5..].starts_with(|c: char| c.is_ascii_digit()) => line[..at].to_owned(),
+            _ => line,
+        };
+        lines.push(line);
+    }
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,97 @@
+//! Deadlocks: found when they are there, with everything that explains them, and not when they are not.
+//!
+//! Every case is a program of its own: this one, started again with the name of the case, so that no thread of a test harness is about that
+//! could still do something. The parent reads what it said and how it ended. Arguments that are no options choose the cases whose names contain
+//! them.
+
+mod cases;
+mod expected;
+mod forgotten;
+
+use std::io::Read;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Says which case to be.
+const CASE: &str = "SISAL_TEST_CASE";
+
+/// Longer than any case takes.
+const LONG: Duration = Duration::from_secs(60);
+
+/// One case.
+struct Case {
+    name: &'static str,
+    /// What the child does.
+    body: fn(),
+    /// What is set in its environment.
+    environment: &'static [(&'static str, &'static str)],
+    /// Looks at what it did.
+    check: fn(&Ended),
+}
+
+/// How a child ended, and what it said.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn main() -> ExitCode {
+    let cases: Vec<&Case> = cases::CASES.iter().chain(forgotten::CASES).collect();
+    if let Ok(name) = std::env::var(CASE) {
+        let case = cases.iter().find(|case| case.name == name).expect("a case of this program");
+        (case.body)();
+        return ExitCode::SUCCESS;
+    }
+    let filters: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let chosen = |case: &&Case| filters.is_empty() || filters.iter().any(|filter| case.name.contains(filter.as_str()));
+    let (mut passed, mut failed) = (0, 0);
+    for case in cases.into_iter().filter(chosen) {
+        let ended = run(case);
+        let result = std::panic::catch_unwind(|| (case.check)(&ended));
+        println!("test {} ... {}", case.name, if result.is_ok() { "ok" } else { "FAILED" });
+        if result.is_err() {
+            println!("{}", ended.stdout);
+            println!("{}", ended.stderr);
+        }
+        *if result.is_ok() { &mut passed } else { &mut failed } += 1;
+    }
+    println!("\ntest result: {}. {passed} passed; {failed} failed", if failed == 0 { "ok" } else { "FAILED" });
+    ExitCode::from(u8::from(failed > 0))
+}
+
+fn run(case: &Case) -> Ended {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .env(CASE, case.name)
+        .envs(case.environment.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let read = |stream: &mut dyn Read| {
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let pid = child.id() as i32;
+    let (done, ended) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let errors = scope.spawn(|| read(&mut stderr));
+        let said = scope.spawn(|| read(&mut stdout));
+        // What hangs is killed, and fails: it has no exit code.
+        scope.spawn(move || {
+            if ended.recv_timeout(LONG).is_err() {
+                let pid = rustix::process::Pid::from_raw(pid).unwrap();
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+            }
+        });
+        let (stdout, stderr) = (said.join().unwrap(), errors.join().unwrap());
+        let code = child.wait().unwrap().code();
+        done.send(()).unwrap();
+        Ended { code, stdout, stderr }
+    })
+}
