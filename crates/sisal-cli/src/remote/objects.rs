@@ -19,6 +19,9 @@ pub(crate) struct Object {
     /// The fiber that holds it.
     #[serde(default)]
     pub(crate) owner: Option<u64>,
+    /// The fiber that it is, if somebody waits for the end of one.
+    #[serde(default)]
+    pub(crate) fiber: Option<u64>,
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) waiting_to_send: Vec<u64>,
     #[serde(default, deserialize_with = "or_default")]
@@ -27,13 +30,27 @@ pub(crate) struct Object {
     pub(crate) waiting: Vec<u64>,
 }
 
+impl Object {
+    /// What its length counts.
+    fn contents(&self) -> &'static str {
+        match &*self.kind {
+            "nursery" => "children",
+            "rwlock" => "readers",
+            _ => "inside",
+        }
+    }
+}
+
 /// Its state: `channel, 0 of 8, open`. Not who waits: those are many.
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.kind.is_empty() { "object" } else { &self.kind })?;
+        if let Some(fiber) = self.fiber {
+            write!(f, " {fiber}")?;
+        }
         match (self.length, self.capacity) {
             (Some(length), Some(capacity)) => write!(f, ", {length} of {capacity}")?,
-            (Some(length), None) => write!(f, ", {length} inside")?,
+            (Some(length), None) => write!(f, ", {length} {}", self.contents())?,
             (None, Some(capacity)) => write!(f, ", room for {capacity}")?,
             (None, None) => {}
         }

@@ -31,7 +31,7 @@ const SMALL_REST: &str = r#""waits":{"receiving from a channel":2,"joining a fib
     "threads":[{"name":"outside","reason":"sending to a channel","object":901,"place":"src/out.rs:1:1","since_ns":10}],
     "objects":[
         {"id":901,"kind":"channel","capacity":8,"length":0,"closed":false,"owner":null,"waiting_to_send":[],"waiting_to_receive":[18,19],"waiting":[]},
-        {"id":900,"kind":"fiber","owner":17,"waiting":[1]}],
+        {"id":900,"kind":"fiber","fiber":17,"waiting":[1],"waiting_threads":0}],
     "cycles":[]"#;
 
 /// One fiber of the small server, with its stack.

@@ -14,7 +14,7 @@ fn top(width: u16, height: u16, server: &Server, more: &str) -> Option<Tmux> {
 
 /// Checks that the shell has its terminal back: its own screen, with a cursor, and what is typed is seen.
 #[track_caller]
-fn has_it_back(tmux: &Tmux, ended: &str) {
+pub(crate) fn has_it_back(tmux: &Tmux, ended: &str) {
     let screen = tmux.shows(&[&format!("ended with {ended}")]);
     assert!(!screen.contains("WAITS FOR"), "{screen}");
     assert_eq!(tmux.knows("#{alternate_on} #{cursor_flag}"), "0 1");

@@ -1,12 +1,8 @@
 //! A real terminal, held by tmux: what is typed goes in, and what it shows comes out.
 
 use crate::program::{Directory, SISAL, have};
+use crate::wait::until;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long it may take until something is shown. One that hangs is to be told from one on a slow machine.
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// A terminal in which a shell runs. It ends with this value, and whatever runs in it.
 pub(crate) struct Tmux {
@@ -88,15 +84,10 @@ impl Tmux {
     /// Waits until what is seen is as it should be, and returns it.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
-        let start = Instant::now();
-        loop {
+        until(|| {
             let screen = self.screen();
-            if is_so(&screen) {
-                return screen;
-            }
-            assert!(start.elapsed() < LIMIT, "{what} is not to be seen on:\n{screen}");
-            thread::yield_now();
-        }
+            if is_so(&screen) { Ok(screen) } else { Err(format!("{what} is not to be seen on:\n{screen}")) }
+        })
     }
 
     /// Waits until all this is seen.
