@@ -52,9 +52,9 @@ pub(crate) fn text_or_unknown(text: Option<&Text>) -> &str {
 /// The name of a fiber, or where it was spawned.
 pub(crate) fn called(fiber: &Fiber) -> Cow<'_, str> {
     match (&fiber.name, &fiber.spawned_at) {
-        (Some(name), _) => Cow::Borrowed(name),
-        (None, Some(place)) => Cow::Owned(format!("({})", file_of(place))),
-        (None, None) => Cow::Borrowed(UNKNOWN),
+        (Some(name), _) if !name.is_empty() => Cow::Borrowed(name),
+        (_, Some(place)) => Cow::Owned(format!("({})", file_of(place))),
+        (_, None) => Cow::Borrowed(UNKNOWN),
     }
 }
 

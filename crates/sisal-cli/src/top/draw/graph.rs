@@ -1,4 +1,4 @@
-//! The wait graph as text: the cycles first, then what is waited for, the most crowded first.
+//! The wait graph as text: the cycles first, then what is waited for, the most crowded first, and then fibers that have not begun.
 
 use super::super::palette::Palette;
 use super::super::waiters::{self, Awaited};
@@ -32,6 +32,10 @@ pub(super) fn lines(snapshot: &Snapshot, palette: Palette, width: usize) -> Vec<
     }
     if waited_for.len() > OBJECTS {
         lines.push(Line::from(format!("and {} more objects", waited_for.len() - OBJECTS)));
+    }
+    for fresh in &snapshot.fresh {
+        let place = text_or_unknown(fresh.spawned_at.as_ref());
+        lines.push(Line::from(format!("{} not begun, spawned at {place}", fresh.count)));
     }
     for line in &mut lines {
         for span in &mut line.spans {

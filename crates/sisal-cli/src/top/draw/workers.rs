@@ -8,19 +8,21 @@ use ratatui::text::{Line, Span};
 
 const INDEX: usize = 4;
 const STATE: usize = 10;
-const HOMED: usize = 6;
+const HOMED: usize = 5;
 const QUEUED: usize = 7;
+const GAP: &str = " ";
 
 /// A heading, and at most so many lines below.
 pub(super) fn lines(snapshot: &Snapshot, palette: Palette, width: usize, most: usize) -> Vec<Line<'static>> {
-    let runs = width.saturating_sub(INDEX + STATE + HOMED + QUEUED);
+    let runs = width.saturating_sub(INDEX + STATE + HOMED + QUEUED + GAP.len());
     let heading = [
         fit_right("WRK", INDEX - 1),
         " ".to_owned(),
         fit("STATE", STATE),
-        fit("RUNS", runs),
         fit_right("HOMED", HOMED),
         fit_right("QUEUED", QUEUED),
+        GAP.to_owned(),
+        fit("RUNS", runs),
     ];
     let mut lines = vec![Line::styled(heading.concat(), palette.heading())];
     let mut workers: Vec<_> = snapshot.workers.iter().collect();
@@ -40,9 +42,9 @@ fn line(snapshot: &Snapshot, worker: &Worker, palette: Palette, width: usize) ->
     Line::from(vec![
         Span::raw(fit_right(&worker.index.to_string(), INDEX - 1) + if worker.added { "+" } else { " " }),
         Span::styled(fit(&worker.state, STATE), palette.state(&worker.state)),
-        Span::raw(fit(&runs(snapshot, worker), width)),
         Span::raw(fit_right(&worker.homed.to_string(), HOMED)),
-        Span::raw(fit_right(&worker.queued.to_string(), QUEUED)),
+        Span::raw(fit_right(&worker.queued.to_string(), QUEUED) + GAP),
+        Span::raw(fit(&runs(snapshot, worker), width)),
     ])
 }
 

@@ -108,6 +108,7 @@ cycle 1: each waits for the next
     let page = picture(&mut small, 80, 24).join("\n");
     let object = "901: channel, 0 of 8, open\n  <- #18 (main.rs:9:9) (receiving from a channel)";
     assert!(page.contains("no cycle") && page.contains(object), "{page}");
+    assert!(page.contains("7 not begun, spawned at src/main.rs:50:5"), "{page}");
 }
 
 #[test]
@@ -123,6 +124,6 @@ fn the_graph_of_very_many_is_bounded() {
 fn all_keys_are_in_the_help() {
     let mut app = app(&samples::small());
     types(&mut app, "?");
-    let page = picture(&mut app, 80, 40).join("\n");
+    let page = picture(&mut app, 80, 24).join("\n");
     assert!(HELP.iter().all(|(keys, what)| page.contains(keys) && page.contains(what)), "{page}");
 }

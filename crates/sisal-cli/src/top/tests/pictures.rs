@@ -10,9 +10,9 @@ fn a_small_process_at_80x24() {
     let expected = [
         "sisal top: sisal  pid 4242  up 1h02m  2 workers (1 added)  127.0.0.1:6… every 1s",
         "fibers: 12 live: 1 running, 1 ready, 3 parked, 7 fresh; 100 spawned, 88 done",
-        "WRK STATE     RUNS             HOMED QUEUED  PARKED FOR               FIBERS",
-        "  0 running   #17 accept loop      2      3  receiving from a channel      2 ███",
-        "  1+sleeping                       3      0  joining a fiber               1 █",
+        "WRK STATE     HOMED QUEUED RUNS              PARKED FOR               FIBERS",
+        "  0 running       2      3 #17 accept loop   receiving from a channel      2 ███",
+        "  1+sleeping      3      0                   joining a fiber               1 █",
         "  ID STATE↓   WRK  SINCE  STACK NAME               WAITS FOR",
         "  17 running    0    1ms   4.0K accept loop        -",
         "  20 ready      1  900ns      - about to go on     asleep",
@@ -65,7 +65,7 @@ fn more_workers_and_reasons_than_lines_are_counted() {
     // Those that do something are not among the rest.
     app.snapshot.workers[40].running = Some(7);
     let picture = super::picture(&mut app, 80, 24);
-    assert!(picture[3].starts_with(" 40 sleeping  #7 client 7"), "{picture:#?}");
+    assert!(picture[3].starts_with(" 40 sleeping    312      0 #7 client 7"), "{picture:#?}");
 }
 
 #[test]

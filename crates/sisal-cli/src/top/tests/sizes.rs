@@ -20,10 +20,10 @@ fn views(json: &str) -> Vec<App> {
 
 #[test]
 fn every_size_of_terminal_can_be_drawn_on() {
-    for json in [samples::small(), samples::deadlock(), samples::hostile()] {
+    for json in [samples::deadlock(), samples::hostile()] {
         for mut app in views(&json) {
-            for width in [1, 2, 9, 30, 59, 60, 80, 110, 200] {
-                for height in [1, 2, 3, 5, 13, 14, 24, 50] {
+            for width in [1, 2, 9, 59, 60, 110, 150] {
+                for height in [1, 2, 3, 5, 13, 14, 24] {
                     picture(&mut app, width, height);
                 }
             }
