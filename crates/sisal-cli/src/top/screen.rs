@@ -28,8 +28,7 @@ impl Screen {
         enable_raw_mode()?;
         IS_TAKEN.store(true, Ordering::Relaxed);
         let opened = execute!(stdout(), EnterAlternateScreen, Hide)
-            .and_then(|()| Terminal::new(CrosstermBackend::new(stdout())))
-            .and_then(|mut terminal| terminal.clear().map(|()| terminal));
+            .and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
         match opened {
             Ok(terminal) => Ok(Screen { terminal }),
             Err(error) => {
@@ -44,8 +43,11 @@ impl Screen {
     }
 
     /// Draws every cell anew with the next picture, whatever is there.
+    ///
+    /// Not by `clear`: that asks the terminal for the cursor, and the answer can be read only by the thread that waits for keys.
     pub(super) fn forget(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::samples;
 use crate::server::{Server, ok};
 use crate::tmux::Tmux;
+use crate::wait::until;
+use std::path::Path;
 
 /// `sisal top` in a terminal of this size, as soon as it shows fibers.
 fn top(width: u16, height: u16, server: &Server, more: &str) -> Option<Tmux> {
@@ -42,6 +44,10 @@ fn it_shows_the_same_at_80x24_and_at_200x50() {
 fn it_follows_the_size_of_the_terminal() {
     let server = Server::small();
     let Some(tmux) = top(80, 24, &server, "") else { return };
+    // Several in a row: it can't be told which of them finds it drawing, and which waiting.
+    for size in 0..20 {
+        tmux.resize(81 + size, 25);
+    }
     tmux.resize(200, 50);
     tmux.until("the wide list", |screen| screen.contains("SPAWNED AT") && screen.lines().count() == 50);
     tmux.resize(40, 8);
@@ -127,6 +133,17 @@ fn signals_give_the_terminal_back_and_end_it_as_they_should() {
         tmux.run("echo ended with $?");
         has_it_back(&tmux, ended);
     }
+}
+
+#[test]
+fn it_ends_when_the_terminal_goes_away() {
+    let server = Server::small();
+    let Some(tmux) = Tmux::open(80, 24) else { return };
+    tmux.run(&format!("bash -c 'echo $$ > pid; exec sisal top {}'", server.address()));
+    tmux.shows(&["WAITS FOR", "#17"]);
+    let process = format!("/proc/{}", tmux.process());
+    drop(tmux);
+    until(|| if Path::new(&process).exists() { Err(format!("{process} is still there")) } else { Ok(()) });
 }
 
 #[test]

@@ -55,10 +55,14 @@ impl Tmux {
         self.tmux(&[&["send-keys", "-t", "it"], keys].concat());
     }
 
-    /// Sends a signal to the process that has written its number to the file `pid`.
+    /// The number of the process that has written it to the file `pid`.
+    pub(crate) fn process(&self) -> String {
+        String::from_utf8(self.directory.read("pid")).unwrap().trim().to_owned()
+    }
+
+    /// Sends that process a signal.
     pub(crate) fn signal(&self, name: &str) {
-        let process = String::from_utf8(self.directory.read("pid")).unwrap();
-        let sent = Command::new("kill").args([&format!("-{name}"), process.trim()]).status().unwrap();
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.process()]).status().unwrap();
         assert!(sent.success());
     }
 
