@@ -17,6 +17,9 @@ import (
 // An exit code for arguments that make no sense.
 const usageError = 2
 
+// noForks is why it has no part in work that is divided until no worker asks for more.
+const noForks = "its library has no forks, loops or sorts on several workers"
+
 // kinds has a function for every kind of work Go can do. Each returns the line's fields.
 var kinds = map[string]func(sizes) string{
 	"spawn":         spawn,
@@ -33,6 +36,8 @@ var kinds = map[string]func(sizes) string{
 	"echo":          echoServer,
 	"http":          httpServer,
 	"file-reads":    fileReads,
+	"starve":        starve,
+	"idle-burst":    idleBurst,
 	// Its jobs are given like the other sizes.
 	"echo-under-cpu": echoServer,
 	// Go has no closer thing to a nursery than the group its goroutines are awaited with anyway.
@@ -45,6 +50,12 @@ var absences = map[string]string{
 	"ping-pong-cross": "a goroutine cannot be held to one of its workers",
 	"select-one":      "it is sisal beside itself",
 	"http-hyper":      "hyper is no library of Go",
+	"trickle":         "goroutines are started by goroutines: there is no thread outside its runtime",
+	"tree":            noForks,
+	"fib":             noForks,
+	"sum":             noForks,
+	"sort":            noForks,
+	"mixed":           "the work itself would be another compiler's",
 }
 
 // sizes are the numbers that came with the kind.

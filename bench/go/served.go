@@ -90,12 +90,6 @@ func answer(listener net.Listener) string {
 
 // piece is a piece of CPU-bound work, counted when it is done.
 func piece() {
-	number := uint64(1)
-	for i := 0; i < rounds; i++ {
-		number ^= number << 13
-		number ^= number >> 7
-		number ^= number << 17
-	}
-	atomic.StoreUint64(&sink, number)
+	spin(rounds)
 	atomic.AddInt64(&pieces, 1)
 }

@@ -155,13 +155,15 @@ CONTESTANTS
     rules, a second set of rows has mimalloc for every Rust contestant.
     A library of channels plays with a runtime's tasks or with threads: tokio+kanal, smol+flume and so on.
     epoll is no runtime but an echo server by hand, as plain as can be: a thread to a worker, an epoll to a thread.
+    chili has forks and nothing else; serial is one thread without any.
     sisal-recv is sisal's plain recv, for the one case where its select is measured by that.
     The channels of tokio and smol hold one message where a rendezvous is asked for: they have none. may's
     have no bound; to select, it has a coroutine receive for each arm.
     A contestant that cannot do a case is absent from it; the reason goes to standard error.
     References are shown but not counted in the ratio: OS threads everywhere (but with kanal where fibers
     are forced onto two threads), stackless tasks where the stack is what is measured, rayon where others'
-    tasks park or wait, may where others' senders wait for room.
+    tasks park or wait, may where others' senders wait for room, everyone but rayon where it is what sisal's
+    idling is set against, and serial.
 
 HOW IT MEASURES
     Every contestant runs in a process of its own, warms up, and is measured once; the processes of a

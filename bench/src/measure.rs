@@ -9,7 +9,16 @@ use crate::sample::Sample;
 
 /// User and system time of all threads of this process so far, to the nanosecond.
 pub fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    reading(ClockId::ProcessCPUTime)
+}
+
+/// The same of the calling thread alone.
+pub fn thread_cpu_time() -> Duration {
+    reading(ClockId::ThreadCPUTime)
+}
+
+fn reading(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
@@ -61,6 +70,14 @@ impl Spent {
     /// CPU time in nanoseconds.
     pub fn cpu_nanos(&self) -> f64 {
         self.cpu.as_nanos() as f64
+    }
+
+    /// Milliseconds of wall and of CPU for each of so many repeats.
+    pub fn millis_each(&self, repeats: usize) -> Sample {
+        /// Milliseconds in a second.
+        const MILLIS: f64 = 1e3;
+        let each = |time: Duration| time.as_secs_f64() * MILLIS / repeats as f64;
+        Sample::new(each(self.wall), each(self.cpu))
     }
 
     /// Nanoseconds of wall and of CPU per operation.

@@ -1,8 +1,9 @@
 //! The cases: what is run, in which unit, at which size, and what the ratio is taken of.
 //!
 //! The tables stand by what is measured: `tasks` by themselves, tasks `waiting` for one another, and for what is
-//! `outside`; and whole `programs`.
+//! `outside`; tasks that `compute`; and whole `programs`.
 
+mod compute;
 mod outside;
 mod programs;
 mod tasks;
@@ -19,9 +20,9 @@ const FEW_ROUNDS: usize = 3;
 /// The contestant every ratio is about.
 pub const SUBJECT: &str = "sisal";
 /// Contestants that are no runtime: shown in every case they can run, never part of a ratio.
-const ALWAYS_REFERENCE: &[&str] = &["threads", "threads+crossbeam"];
+const ALWAYS_REFERENCE: &[&str] = &["threads", "threads+crossbeam", "serial"];
 /// The tables, in the order `--case all` runs them.
-static TABLES: [&[Case]; 4] = [tasks::CASES, waiting::CASES, outside::CASES, programs::CASES];
+static TABLES: [&[Case]; 5] = [tasks::CASES, waiting::CASES, outside::CASES, compute::CASES, programs::CASES];
 
 /// One case: a kind of work at a full and a quick size, and how its figures read.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,13 @@
 //!
 //! A runtime once started is never dropped: the process measures one thing and ends.
 
+mod chili;
 mod epoll;
 mod gz;
 mod hyper;
 mod may;
 mod rayon;
+mod serial;
 mod sisal;
 mod smol;
 mod smol_flume;
@@ -38,6 +40,12 @@ const NO_JOBS: &str = "it has no CPU-bound work of its own beside its tasks";
 
 /// Why others have no part in compressing.
 const NO_GZ: &str = "there is no program on it that compresses";
+
+/// Why others have no part in forks.
+const NO_FORKS: &str = "it has no forks: a task for each is what skynet is about";
+
+/// Why others have no part in loops and sorts.
+const NO_LOOPS: &str = "it has no loops that run on several workers";
 
 /// A contestant.
 #[derive(Debug)]
@@ -73,6 +81,8 @@ pub static PEERS: &[Peer] = &[
     Peer::channels("smol+flume", smol_flume::run),
     Peer::runtime("may", may::run),
     Peer::runtime("rayon", rayon::run),
+    Peer { name: "chili", concerns: Work::is_of_forks, run: chili::run },
+    Peer { name: "serial", concerns: Work::is_serial, run: serial::run },
     Peer { name: "epoll", concerns: |work| matches!(work, Work::Echo(_)), run: epoll::run },
     Peer { name: "pigz", concerns: |work| matches!(work, Work::Gz(_)), run: gz::pigz },
     Peer { name: "gzip", concerns: |work| matches!(work, Work::Gz(_)), run: gz::gzip },

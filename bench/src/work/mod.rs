@@ -4,31 +4,42 @@
 //! is counted and when the clock starts and stops is here, once, so that it cannot differ between
 //! contestants. The Go program does the same by the same names.
 
+mod burst;
 mod channels;
 mod clock;
 mod files;
+mod forks;
 mod gate;
 mod gz;
 mod idle;
 mod locks;
+mod mixed;
 mod parked;
 mod served;
 mod skynet;
 mod sleepers;
+mod slices;
+mod spin;
+mod starve;
 mod turns;
 mod wake;
 
+pub use burst::{Burst, IdleBurst, Trickle};
 pub use channels::{ARMS, Fan, Flow, RoundTrips};
 pub use clock::{Repeated, clocked, clocked_async};
 pub use files::{FileReads, Files};
+pub use forks::{Fib, Node, Tree};
 pub use gate::Gate;
 pub use gz::Gz;
 pub use idle::Idle;
 pub use locks::Locks;
+pub use mixed::{Mixed, Tasks};
 pub use parked::Parked;
 pub use served::{BUFFER, Echo, HELLO, Http, PARTS, answer, part, piece_done};
 pub use skynet::{CHILDREN, Skynet};
 pub use sleepers::{Roster, Sleepers};
+pub use slices::{Sort, Sum};
+pub use starve::{Starve, TICK, Ticks};
 pub use turns::{Batches, Yields};
 pub use wake::{Submissions, Ticket};
 
@@ -84,6 +95,22 @@ pub enum Work {
     FileReads(FileReads),
     /// A text compressed or expanded.
     Gz(Gz),
+    /// A tree summed with a fork at every node.
+    Tree(Tree),
+    /// A recursion with a fork at every call.
+    Fib(Fib),
+    /// Numbers summed.
+    Sum(Sum),
+    /// Numbers sorted.
+    Sort(Sort),
+    /// A tick beside tasks that compute for long.
+    Starve(Starve),
+    /// Tasks of mixed cost.
+    Mixed(Mixed),
+    /// Nothing to do after a burst of work.
+    IdleBurst(IdleBurst),
+    /// A task now and then.
+    Trickle(Trickle),
 }
 
 impl Work {
@@ -95,6 +122,16 @@ impl Work {
     /// Whether the contestant is a server, which another process loads and measures.
     pub fn is_served(&self) -> bool {
         matches!(self, Self::Echo(_) | Self::EchoUnderCpu(_) | Self::Http(_) | Self::HttpHyper(_))
+    }
+
+    /// Whether it can be done by one thread, one thing after the other, for comparison.
+    pub fn is_serial(&self) -> bool {
+        matches!(self, Self::Tree(_) | Self::Fib(_) | Self::Sum(_) | Self::Sort(_))
+    }
+
+    /// Whether it is nothing but forks.
+    pub fn is_of_forks(&self) -> bool {
+        matches!(self, Self::Tree(_) | Self::Fib(_))
     }
 
     /// The work in words a program can read: its kind, then `key=value` for every size.
@@ -123,6 +160,14 @@ impl Work {
                 ("file-reads", vec![("files", w.files), ("bytes", w.bytes), ("repeats", w.repeats)], w.workers)
             }
             Self::Gz(w) => (if w.expands { "gz-expand" } else { "gz-compress" }, vec![("bytes", w.bytes)], w.workers),
+            Self::Tree(w) => ("tree", vec![("depth", w.depth), ("repeats", w.repeats)], w.workers),
+            Self::Fib(w) => ("fib", vec![("n", w.n)], w.workers),
+            Self::Sum(w) => ("sum", vec![("items", w.items), ("repeats", w.repeats)], w.workers),
+            Self::Sort(w) => ("sort", vec![("items", w.items)], w.workers),
+            Self::Starve(w) => ("starve", w.sizes(), w.workers),
+            Self::Mixed(w) => ("mixed", vec![("tasks", w.tasks), ("repeats", w.repeats)], w.workers),
+            Self::IdleBurst(w) => ("idle-burst", vec![("tasks", w.tasks), millis(w.span)], w.workers),
+            Self::Trickle(w) => ("trickle", vec![millis(w.span)], w.workers),
         };
         let pairs = sizes.into_iter().chain([("workers", workers)]);
         std::iter::once(kind.to_owned()).chain(pairs.map(|(key, value)| format!("{key}={value}"))).collect()

@@ -5,19 +5,17 @@
 //! since the start, and ends the process when standard input does. The thread it runs on has no other part
 //! in the work. The other side of this is [`load`](crate::load); the Go program does the same.
 
-use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::spin::{MILLISECOND, spin};
 use crate::measure::cpu_time;
 
 /// What a connection of an echo server reads at a time, at most.
 pub const BUFFER: usize = 1_024;
 /// The body of every answer to a request by HTTP.
 pub const HELLO: &str = "Hello, World!";
-/// The rounds of a piece of CPU-bound work: about a millisecond.
-const ROUNDS: usize = 500_000;
 
 /// The pieces that are done.
 static PIECES: AtomicU64 = AtomicU64::new(0);
@@ -58,15 +56,9 @@ pub struct Http {
 /// How many parts a piece has when it is forked.
 pub const PARTS: usize = 64;
 
-/// One of so many parts of a piece.
+/// One of so many parts of a piece, which takes about a millisecond.
 pub fn part(parts: usize) {
-    let mut number = 1_u64;
-    for _ in 0..ROUNDS / parts {
-        number ^= number << 13;
-        number ^= number >> 7;
-        number ^= number << 17;
-    }
-    black_box(number);
+    spin(1, MILLISECOND / parts);
 }
 
 /// All parts of a piece are done.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "stacks are switched here")]
 
 use sisal_context::stack::{Depot, SizeClass, Stack};
-use sisal_context::switch::{self, Suspended};
+use sisal_context::switch::{self, Registers, Suspended};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::hint::black_box;
@@ -153,4 +153,41 @@ fn a_call_on_another_stack_comes_back_with_its_result() {
     // SAFETY: the stack is free, and large enough for 50,000 frames of a few hundred bytes.
     unsafe { switch::call_on(stack.1.top(), sum_to, (&raw mut number).cast()) };
     assert_eq!(number, 50_000 * 50_001 / 2);
+}
+
+#[test]
+fn the_registers_of_a_context_are_those_after_its_pops() {
+    let stack = Borrowed::new(SizeClass::DEFAULT);
+    extern "C" fn leave(top: usize) -> ! {
+        let here = Registers::here();
+        to_main(here.sp);
+        unreachable!("left for good: {top}")
+    }
+    prepare(stack.1, leave);
+    let sp = to_other(0);
+    // SAFETY: left by `leave`, and never resumed.
+    let registers = unsafe { OTHER.get().registers() };
+    assert!(registers.sp <= sp, "of a function that `leave` calls, or its own");
+    assert!(registers.sp > OTHER.get().address() as usize);
+    assert!(stack.1.usable().contains(&registers.sp));
+    assert_ne!(registers.pc, 0);
+}
+
+#[test]
+fn what_is_called_on_a_stack_returns_to_the_known_address() {
+    let stack = Borrowed::new(SizeClass::DEFAULT);
+    extern "C" fn look(found: *mut u8) {
+        let here = Registers::here();
+        let above = (here.sp..here.sp + 4096).step_by(8);
+        // SAFETY: the frame of this function is on the stack, which ends at a page.
+        let word = |at: usize| unsafe { std::ptr::with_exposed_provenance::<usize>(at).read_volatile() };
+        let top = (here.sp + 1).next_multiple_of(4096);
+        let is_there = above.take_while(|&at| at < top).any(|at| word(at) == switch::call_on_return());
+        // SAFETY: what was passed.
+        unsafe { found.cast::<bool>().write(is_there) };
+    }
+    let mut found = false;
+    // SAFETY: the stack is free, and `look` takes a pointer to a bool.
+    unsafe { switch::call_on(stack.1.top(), look, (&raw mut found).cast()) };
+    assert!(found);
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_call_returns_its_value_from_another_thread() {
@@ -180,17 +180,12 @@ fn calls_that_wait_are_done_also_when_the_runtime_stops() {
 #[test]
 fn a_call_is_not_ended_by_a_timeout_around_it() {
     in_fiber_of_each(|| {
-        let (release, held) = mpsc::channel::<()>();
-        let ended = timeout(Duration::from_millis(1), || {
-            let value = blocking(move || {
-                thread::scope(|scope| {
-                    scope.spawn(|| {
-                        thread::sleep(Duration::from_millis(5));
-                        release.send(()).unwrap();
-                    });
-                    held.recv().unwrap();
-                    7
-                })
+        let time = Duration::from_millis(1);
+        let ended = timeout(time, || {
+            let time_is_over = Instant::now() + time;
+            let value = blocking(|| {
+                until(|| Instant::now() > time_is_over);
+                7
             });
             (value, sleep(Duration::from_secs(600)))
         });
@@ -259,19 +254,16 @@ fn a_fiber_that_blocks_in_place_leaves_what_is_fresh_to_others() {
     guarded(|| {
         let runtime = watched(Runtime::builder().workers(1).max_workers(4).build().unwrap());
         runtime.run(|| {
-            let ran = Arc::new(AtomicUsize::new(0));
+            let (tell, told) = mpsc::channel();
             let fresh: Vec<_> = (0..10)
-                .map(|_| {
-                    let ran = Arc::clone(&ran);
-                    spawn(move || ran.fetch_add(1, Ordering::Relaxed))
+                .map(|number| {
+                    let tell = tell.clone();
+                    spawn(move || tell.send(number).unwrap())
                 })
                 .collect();
             // Nobody here runs them: this never yields.
-            block_in_place(|| {
-                while ran.load(Ordering::Relaxed) < 10 {
-                    thread::sleep(Duration::from_millis(1));
-                }
-            });
+            let ran = block_in_place(|| told.iter().take(10).count());
+            assert_eq!(ran, 10);
             join_all(fresh).into_iter().for_each(|fiber| assert!(fiber.is_ok()));
         });
         shut_down(runtime);

@@ -5,13 +5,24 @@ mod common;
 use common::gate::Gate;
 use common::watchdog::guarded;
 use common::{fixed, rounds, until, watched, with_workers};
-use sisal::{Handle, JoinError, Runtime, SpawnErrorKind, join_all, sleep, spawn, spawn_local, try_spawn, yield_now};
+use sisal::{
+    Handle, JoinError, JoinHandle, Runtime, SpawnErrorKind, join_all, sleep, spawn, spawn_local, try_spawn, yield_now,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 fn limited(workers: usize, max_fibers: usize) -> Runtime {
     watched(fixed(workers).max_fibers(max_fibers).build().unwrap())
+}
+
+/// Fibers at the gate, for which there has to be room.
+fn park_all(runtime: &Runtime, count: usize, gate: &Gate) -> Vec<JoinHandle<()>> {
+    let park = |_| {
+        let way = gate.way();
+        runtime.handle().try_spawn(move || way.pass().unwrap()).unwrap()
+    };
+    (0..count).map(park).collect()
 }
 
 /// Counts those inside, and the most there ever were.
@@ -82,12 +93,7 @@ fn a_thread_that_spawns_at_the_limit_blocks_until_there_is_room() {
     with_workers(|workers| {
         let runtime = limited(workers, 3);
         let gate = Gate::closed();
-        let parked: Vec<_> = (0..3)
-            .map(|_| {
-                let way = gate.way();
-                runtime.spawn(move || way.pass().unwrap())
-            })
-            .collect();
+        let parked = park_all(&runtime, 3, &gate);
         let (asked, got) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let thread = {
             let (handle, asked, got) = (runtime.handle().clone(), Arc::clone(&asked), Arc::clone(&got));
@@ -141,12 +147,7 @@ fn try_spawn_at_the_limit_gives_the_closure_back_at_once() {
     with_workers(|workers| {
         let runtime = limited(workers, 3);
         let gate = Gate::closed();
-        let parked: Vec<_> = (0..3)
-            .map(|_| {
-                let way = gate.way();
-                runtime.handle().try_spawn(move || way.pass().unwrap()).unwrap()
-            })
-            .collect();
+        let parked = park_all(&runtime, 3, &gate);
         let refused = runtime.handle().try_spawn(|| 7).unwrap_err();
         assert_eq!(refused.kind(), SpawnErrorKind::LimitReached { max_fibers: 3 });
         assert!(refused.to_string().contains("3 unfinished fibers, as many as max_fibers allows"), "{refused}");

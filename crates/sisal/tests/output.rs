@@ -261,10 +261,13 @@ fn a_reader_that_does_not_read_stops_no_other_fiber() {
 fn a_slow_reader_gets_everything() {
     let ended = child::run(|| {
         let reader = pipe_as_stdout();
-        let reading = thread::spawn(|| {
+        let all_is_written = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&all_is_written);
+        let reading = thread::spawn(move || {
+            // Again and again it does not go on before the writers have to wait for it.
             let slowly = |line: usize| {
                 if line.is_multiple_of(500) {
-                    thread::sleep(Duration::from_millis(1));
+                    until(|| stdout_is_full() || flag.load(Ordering::Relaxed));
                 }
             };
             let lines = BufReader::with_capacity(512, reader).lines().map(Result::unwrap);
@@ -273,6 +276,7 @@ fn a_slow_reader_gets_everything() {
         let run = fixed(2).run(|| {
             let writers = (0..20).map(|writer| spawn(move || write_lines(writer, 500)));
             join_all(writers).into_iter().for_each(Result::unwrap);
+            all_is_written.store(true, Ordering::Relaxed);
         });
         run.unwrap();
         sisal::output::flush().unwrap();

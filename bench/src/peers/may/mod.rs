@@ -7,7 +7,7 @@ mod waiting;
 
 use may::coroutine::{self, JoinHandle};
 
-use super::{NO_GZ, NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
+use super::{NO_FORKS, NO_GZ, NO_HYPER, NO_JOBS, NO_LOOPS, ONLY_SISAL, absent};
 use crate::sample::{Outcome, Sample};
 use crate::work::{Work, clocked};
 
@@ -51,6 +51,13 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Http(load) => outside::http(load),
         Work::HttpHyper(_) => absent(NO_HYPER),
         Work::Gz(_) => absent(NO_GZ),
+        Work::Tree(_) | Work::Fib(_) => absent(NO_FORKS),
+        Work::Sum(_) | Work::Sort(_) => absent(NO_LOOPS),
+        Work::Starve(_) | Work::Mixed(_) | Work::IdleBurst(_) => absent(NO_JOBS),
+        Work::Trickle(load) => {
+            configure(load.workers);
+            Ok(load.measure(|gate| drop(go(|| gate.arrive()))))
+        }
         Work::FileReads(_) => absent("to read a file holds a worker"),
     }
 }

@@ -1,5 +1,6 @@
 //! sisal: fibers.
 
+mod compute;
 mod outside;
 mod structure;
 mod tasks;
@@ -43,6 +44,26 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Gz(load) => super::gz::sisal(load),
         Work::Http(load) => outside::http(load),
         Work::HttpHyper(load) => outside::http_hyper(load),
+        Work::Tree(load) => Ok(in_main_fiber(load.workers, || load.measure(compute::tree))),
+        Work::Fib(load) => Ok(in_main_fiber(load.workers, || load.measure(compute::fib))),
+        Work::Sum(load) => Ok(in_main_fiber(load.workers, || load.measure(compute::sum))),
+        Work::Sort(load) => Ok(in_main_fiber(load.workers, || load.measure(compute::sort))),
+        Work::Starve(load) => {
+            let builder = builder(load.workers).max_workers(load.max_workers);
+            Ok(builder.run(|| compute::starve(load)).expect("the runtime starts"))
+        }
+        Work::Mixed(load) => {
+            let tasks = load.prepare();
+            Ok(in_main_fiber(load.workers, || clocked(load, |repeats| compute::mixed(tasks, repeats))))
+        }
+        Work::IdleBurst(load) => {
+            let runtime = background(load.workers);
+            Ok(load.measure(|burst, tasks| compute::burst(runtime, burst, tasks)))
+        }
+        Work::Trickle(load) => {
+            let handle = background(load.workers).handle();
+            Ok(load.measure(|gate| drop(handle.spawn(|| gate.arrive()))))
+        }
         Work::FileReads(load) => {
             let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
             Ok(in_main_fiber(load.workers, || clocked(load, |repeats| outside::read(&files, repeats))))

@@ -1,5 +1,6 @@
 //! smol: stackless tasks on its executor, run by threads as its own global one is.
 
+mod compute;
 mod outside;
 mod structure;
 mod tasks;
@@ -11,7 +12,7 @@ use std::thread;
 use smol::Executor;
 use smol::future::pending;
 
-use super::{NO_GZ, NO_HYPER, NO_JOBS, ONLY_SISAL, absent};
+use super::{NO_FORKS, NO_GZ, NO_HYPER, NO_JOBS, NO_LOOPS, ONLY_SISAL, absent};
 use crate::sample::{Absent, Outcome, Sample};
 use crate::work::{Work, clocked_async};
 
@@ -46,6 +47,21 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::EchoUnderCpu(_) => absent(NO_JOBS),
         Work::Http(_) | Work::HttpHyper(_) => absent(NO_HYPER),
         Work::Gz(_) => absent(NO_GZ),
+        Work::Tree(_) | Work::Fib(_) => absent(NO_FORKS),
+        Work::Sum(_) | Work::Sort(_) => absent(NO_LOOPS),
+        Work::Starve(load) => Ok(drive(load.workers, compute::starve(load))),
+        Work::Mixed(load) => {
+            let tasks = load.prepare();
+            Ok(drive(load.workers, clocked_async(load, move |repeats| compute::mixed(tasks, repeats))))
+        }
+        Work::IdleBurst(load) => {
+            start(load.workers);
+            Ok(load.measure(compute::burst))
+        }
+        Work::Trickle(load) => {
+            start(load.workers);
+            Ok(load.measure(|gate| EXECUTOR.spawn(async { gate.arrive() }).detach()))
+        }
         Work::FileReads(load) => {
             let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
             Ok(drive(load.workers, clocked_async(load, move |repeats| outside::read(Arc::clone(&files), repeats))))

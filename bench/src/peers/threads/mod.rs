@@ -1,11 +1,12 @@
 //! OS threads: what there is without any runtime. A reference, not a peer.
 
+mod compute;
 mod gz;
 mod outside;
 mod tasks;
 mod waiting;
 
-use super::{ONLY_SISAL, absent};
+use super::{NO_FORKS, NO_LOOPS, ONLY_SISAL, absent};
 use crate::sample::{Absent, Outcome};
 use crate::work::{Work, clocked};
 
@@ -44,6 +45,15 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::Echo(_) | Work::EchoUnderCpu(_) | Work::Http(_) | Work::HttpHyper(_) => absent(NOT_ON_WORKERS),
         Work::Gz(load) if load.expands => load.in_process(gz::expand),
         Work::Gz(load) => load.in_process(|input, output| gz::compress(load, input, output)),
+        Work::Tree(_) | Work::Fib(_) => absent(NO_FORKS),
+        Work::Sum(load) => Ok(load.measure(|numbers| compute::sum(load, numbers))),
+        Work::Sort(_) => absent(NO_LOOPS),
+        Work::Starve(load) => Ok(compute::starve(load)),
+        Work::Mixed(load) => {
+            let tasks = load.prepare();
+            Ok(clocked(load, |repeats| compute::mixed(load, tasks, repeats)))
+        }
+        Work::IdleBurst(_) | Work::Trickle(_) => absent("a thread ends with its task"),
         Work::FileReads(load) => {
             let files = load.prepare().map_err(Absent::from_error)?;
             Ok(clocked(load, |repeats| outside::read(load, &files, repeats)))

@@ -1,5 +1,6 @@
 //! tokio: stackless tasks.
 
+mod compute;
 mod outside;
 mod structure;
 mod tasks;
@@ -11,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(super) use outside::echo;
 
-use super::{NO_GZ, ONLY_SISAL, absent};
+use super::{NO_FORKS, NO_GZ, NO_LOOPS, ONLY_SISAL, absent};
 use crate::sample::{Absent, Outcome, Sample};
 use crate::work::{Work, clocked_async};
 
@@ -44,6 +45,24 @@ pub(super) fn run(work: Work) -> Outcome {
         Work::EchoUnderCpu(_) => absent("it leaves such work to others: see tokio+rayon"),
         Work::Http(load) | Work::HttpHyper(load) => outside::http(load.workers),
         Work::Gz(_) => absent(NO_GZ),
+        Work::Tree(_) | Work::Fib(_) => absent(NO_FORKS),
+        Work::Sum(_) | Work::Sort(_) => absent(NO_LOOPS),
+        Work::Starve(load) => {
+            let runtime = runtime_with_time(load.workers);
+            Ok(runtime.block_on(runtime.spawn(compute::starve(load))).expect("the driver ends well"))
+        }
+        Work::Mixed(load) => {
+            let tasks = load.prepare();
+            Ok(drive(load.workers, clocked_async(load, move |repeats| compute::mixed(tasks, repeats))))
+        }
+        Work::IdleBurst(load) => {
+            let runtime = runtime(load.workers);
+            Ok(load.measure(|burst, tasks| compute::burst(runtime, burst, tasks)))
+        }
+        Work::Trickle(load) => {
+            let handle = runtime(load.workers).handle();
+            Ok(load.measure(|gate| drop(handle.spawn(async { gate.arrive() }))))
+        }
         Work::FileReads(load) => {
             let files = Arc::new(load.prepare().map_err(Absent::from_error)?);
             Ok(drive(load.workers, clocked_async(load, move |repeats| outside::read(Arc::clone(&files), repeats))))

@@ -77,8 +77,14 @@ impl Run<'_> {
             return treatment.apply(table);
         }
         // From before the output is made until it is whole.
-        let done = sisal::Nursery::options().cancel_on_signals().run(|_| {
+        let done = sisal::Nursery::options().cancel_on_signals().run(|n| {
+            let listener = n.spawn(move || {
+                if self.signals.hang_up() {
+                    n.cancel();
+                }
+            });
             treatment.apply(table);
+            listener.cancel();
             Ok::<_, Infallible>(())
         });
         match done {

@@ -1,6 +1,6 @@
 //! What ends it early: signals, full disks, readers that go away. Nothing half written is left.
 
-use crate::program::{Directory, Ran, Running, skip};
+use crate::program::{Directory, Ran, Running, SISAL, skip};
 use crate::samples::{random, text};
 use rustix::process::Signal;
 use std::fs;
@@ -19,7 +19,7 @@ fn interrupt(mut running: Running, directory: &Directory, output: &str, signal: 
 
 #[test]
 fn a_signal_while_compressing_leaves_the_input_and_no_output() {
-    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)] {
         let directory = Directory::new();
         // More than can be compressed before it is interrupted, and nothing on the disk.
         fs::File::create(directory.path("file")).unwrap().set_len(16 << 30).unwrap();
@@ -32,12 +32,24 @@ fn a_signal_while_compressing_leaves_the_input_and_no_output() {
 
 #[test]
 fn a_signal_while_expanding_leaves_the_input_and_no_output() {
+    for (signal, number) in [(Signal::INT, 2), (Signal::HUP, 1)] {
+        let directory = Directory::new();
+        let member = directory.gz(&["-n"]).input(&vec![0; 4 << 20]).output();
+        directory.write("file.gz", &member.repeat(1024));
+        let running = directory.gz(&["-d", "file.gz"]).start();
+        let ran = interrupt(running, &directory, "file", signal);
+        assert_eq!((ran.signal, ran.stderr.as_str()), (Some(number), ""));
+        assert_eq!(directory.names(), ["file.gz"]);
+    }
+}
+
+#[test]
+fn a_hangup_does_nothing_to_one_that_was_started_to_ignore_it() {
     let directory = Directory::new();
-    let member = directory.gz(&["-n"]).input(&vec![0; 4 << 20]).output();
-    directory.write("file.gz", &member.repeat(1024));
-    let running = directory.gz(&["-d", "file.gz"]).start();
-    let ran = interrupt(running, &directory, "file", Signal::INT);
-    assert_eq!((ran.signal, ran.stderr.as_str()), (Some(2), ""));
+    fs::File::create(directory.path("file")).unwrap().set_len(64 << 20).unwrap();
+    let running = directory.program("nohup", &[SISAL, "gz", "file"]).start();
+    let ran = interrupt(running, &directory, "file.gz", Signal::HUP);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     assert_eq!(directory.names(), ["file.gz"]);
 }
 
@@ -119,7 +131,7 @@ fn who_reads_no_further_ends_it_silently() {
     directory.write("file", &random(10_000_000, 4));
     for arguments in ["-c file", "-dc file.gz"] {
         let script = format!("\"$0\" gz {arguments} | head -c 1000 > taken; echo ${{PIPESTATUS[0]}}");
-        let ran = directory.program("bash", &["-c", &script, crate::program::SISAL]).run();
+        let ran = directory.program("bash", &["-c", &script, SISAL]).run();
         assert_eq!(
             (String::from_utf8(ran.stdout).unwrap(), ran.stderr),
             (format!("{}\n", 128 + SIGPIPE), String::new())

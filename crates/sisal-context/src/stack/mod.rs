@@ -16,6 +16,7 @@
 //! | `arena` | one mapping, its slots and which of them are free |
 //! | `index_set` | a set of arena numbers with a quick "next member" |
 //! | `ledger` | all arenas of a depot: pure bookkeeping, no system call |
+//! | `resident` | how much of a stack is in memory |
 //! | `depot` | the lock around the ledger, and the system calls outside of that lock |
 //!
 //! Nothing here knows what runs on a stack.
@@ -28,6 +29,7 @@ mod depot;
 mod guard;
 mod index_set;
 mod ledger;
+mod resident;
 
 pub use class::{SizeClass, SizeError};
 pub use depot::{Counts, Depot, Trimmed};
@@ -118,6 +120,29 @@ impl Stack {
         // SAFETY: the slot is mapped readable for as long as the stack is on loan: a depot unmaps only
         // arenas none of whose stacks is out, and `give` requires that no copy is used afterwards.
         !self.needs_canary_check() || unsafe { guard::canary_intact(self.slot_start()) }
+    }
+
+    /// How many bytes from the top down to the lowest page that is in memory: how deep it has been, to the page, since its memory was
+    /// last given back. That may have been in the hands of others that had the stack before. Pages that were swapped out don't count.
+    ///
+    /// One system call (four megabytes of a stack at a time); touches no page, and so brings none in. None if the kernel refuses.
+    ///
+    /// Not for copies of a stack that was given back.
+    ///
+    /// ```
+    /// use sisal_context::stack::{Depot, SizeClass};
+    ///
+    /// let depot = Depot::new(None);
+    /// let mut stacks = Vec::new();
+    /// depot.take(SizeClass::DEFAULT, 1, &mut stacks);
+    /// assert!(stacks[0].high_water().unwrap() <= stacks[0].usable().len());
+    /// # // SAFETY: nothing ever ran on it, and it goes back once to the depot it came from.
+    /// # unsafe { depot.give(&stacks) };
+    /// ```
+    #[must_use]
+    pub fn high_water(self) -> Option<usize> {
+        let lowest = resident::lowest_page(self.usable()).ok()?;
+        Some(lowest.map_or(0, |lowest| self.usable().end - lowest))
     }
 
     /// The lowest address of the slot, guard included.

@@ -1,5 +1,6 @@
 //! The switch on aarch64, AAPCS64 calling convention.
 
+use super::Registers;
 use std::arch::{asm, naked_asm};
 
 /// The root frame of every stack. Arrives by a jump with the stack pointer still at the first frame and
@@ -79,4 +80,30 @@ pub(super) unsafe extern "C" fn call_on(top: *mut u8, f: extern "C" fn(*mut u8),
         "ret",
         ".cfi_endproc",
     )
+}
+
+/// How far the instruction after the call in [`call_on`] is from its start.
+pub(super) const CALL_ON_RETURN: usize = 5 * 4;
+
+/// What the words of a saved frame make of the registers; it starts at `frame`.
+///
+/// # Safety
+/// A frame that [`switch`] has saved is there, and stays while it is read.
+pub(super) unsafe fn saved(frame: *const usize) -> Registers {
+    // SAFETY: the caller's promise.
+    let [pc, _x19, x29] = unsafe { frame.cast::<[usize; 3]>().read() };
+    // The link register is named as clobbered, so the function has it in its frame.
+    Registers { pc, sp: frame.wrapping_add(4).addr(), fp: x29, lr: 0 }
+}
+
+/// The registers as they are in the function that this is inlined into.
+#[inline(always)]
+pub(super) fn here() -> Registers {
+    let (lr, pc, sp, fp);
+    // SAFETY: reads four registers. The link register comes first: it may be chosen for one of the others.
+    unsafe {
+        asm!("mov {}, x30", "adr {}, .", "mov {}, sp", "mov {}, x29", out(reg) lr, out(reg) pc, out(reg) sp, out(reg) fp,
+             options(nomem, nostack));
+    }
+    Registers { pc, sp, fp, lr }
 }

@@ -1,7 +1,7 @@
 //! The symmetric switch: leave one stack, go on on another.
 //!
-//! Owns all assembly of the project, one file per architecture with the same three names:
-//! `root`, `switch` and `call_on`. It knows stack pointers and nothing else: who owns a stack,
+//! Owns all assembly of the project, one file per architecture with the same names: `root`, `switch`
+//! and `call_on`, and for those who read stacks ([`Registers`]) `saved` and `here`. It knows stack pointers and nothing else: who owns a stack,
 //! and who may resume it, is the caller's business.
 //!
 //! A suspended context is one word, the stack pointer it was left with. On top of its stack lies
@@ -29,8 +29,11 @@
 //! the thread, as Rust assumes them to be at their defaults.
 #![allow(unsafe_code, reason = "leaving one stack for another can't be said in safe Rust")]
 
+mod registers;
 #[cfg_attr(not(sisal_asan), path = "no_sanitizer.rs")]
 pub mod sanitizer;
+
+pub use registers::{Registers, call_on_return};
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

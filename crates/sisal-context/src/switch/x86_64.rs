@@ -1,5 +1,6 @@
 //! The switch on x86_64, System V calling convention.
 
+use super::Registers;
 use std::arch::{asm, naked_asm};
 
 /// The root frame of every stack. Arrives by a jump with the stack pointer above its own address and
@@ -70,4 +71,28 @@ pub(super) unsafe extern "C" fn call_on(top: *mut u8, f: extern "C" fn(*mut u8),
         "ret",
         ".cfi_endproc",
     )
+}
+
+/// How far the instruction after the call in [`call_on`] is from its start: `push`, three times `mov`, `call`.
+pub(super) const CALL_ON_RETURN: usize = 1 + 3 * 3 + 2;
+
+/// What the words of a saved frame make of the registers; it starts at `frame`.
+///
+/// # Safety
+/// A frame that [`switch`] has saved is there, and stays while it is read.
+pub(super) unsafe fn saved(frame: *const usize) -> Registers {
+    // SAFETY: the caller's promise.
+    let [pc, _rbx, rbp] = unsafe { frame.cast::<[usize; 3]>().read() };
+    Registers { pc, sp: frame.wrapping_add(3).addr(), fp: rbp, lr: 0 }
+}
+
+/// The registers as they are in the function that this is inlined into.
+#[inline(always)]
+pub(super) fn here() -> Registers {
+    let (pc, sp, fp);
+    // SAFETY: reads three registers.
+    unsafe {
+        asm!("lea {}, [rip]", "mov {}, rsp", "mov {}, rbp", out(reg) pc, out(reg) sp, out(reg) fp, options(nomem, nostack));
+    }
+    Registers { pc, sp, fp, lr: 0 }
 }

@@ -220,6 +220,7 @@ unsafe fn enqueue(mut state: MutexGuard<'_, State>, job: &Job) {
 mod tests {
     use super::*;
     use crate::fiber::waiter::Wait;
+    use std::thread;
 
     /// Runs `call` in the pool for this thread, which waits as a fiber would.
     fn run(pool: &Arc<Pool>, mut call: impl FnMut() + Send) {

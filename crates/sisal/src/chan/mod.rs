@@ -32,6 +32,7 @@ mod broadcast;
 mod clock;
 mod counted;
 mod error;
+mod left;
 mod list;
 #[cfg(all(test, loom))]
 mod models;

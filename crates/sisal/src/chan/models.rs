@@ -25,31 +25,27 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-pub(super) fn send_each<C: SendPort<Item>>(channel: &C, item: usize) {
+fn send_each<C: SendPort<Item>>(channel: &C, item: usize) {
     blocking::send(channel, Box::new(item), None, Location::caller()).unwrap();
 }
 
-pub(super) fn receive_all<C: ReceivePort<Item>>(channel: &C, items: usize) -> Vec<usize> {
+fn receive_all<C: ReceivePort<Item>>(channel: &C, items: usize) -> Vec<usize> {
     (0..items).map(|_| *blocking::receive(channel, None, Location::caller()).unwrap()).collect()
 }
 
-/// So many senders with one item each, and a receiver of all of them.
-pub(super) fn take_turns<C: Send + Sync + 'static>(
-    senders: usize,
-    make: fn() -> C,
-    send: fn(&C, usize),
-    receive: fn(&C) -> Vec<usize>,
-) {
+/// Two senders with one item each, and a receiver of both.
+pub(super) fn take_turns<C>(make: fn() -> C)
+where
+    C: SendPort<Item> + ReceivePort<Item> + Send + Sync + 'static,
+{
     let seen: &'static Mutex<HashSet<Vec<usize>>> = Box::leak(Box::default());
     check(2, move || {
         let channel = Arc::new(make());
-        let senders: Vec<_> = (0..senders)
-            .map(|item| {
-                let channel = channel.clone();
-                loom::thread::spawn(move || send(&channel, item))
-            })
-            .collect();
-        let mut received = receive(&channel);
+        let senders = [0, 1].map(|item| {
+            let channel = channel.clone();
+            loom::thread::spawn(move || send_each(&*channel, item))
+        });
+        let mut received = receive_all(&*channel, 2);
         senders.into_iter().for_each(|sender| sender.join().unwrap());
         seen.lock().unwrap().insert(received.clone());
         received.sort_unstable();

@@ -15,11 +15,11 @@
 use super::ReceiverFlavour;
 use super::clock::Clock;
 use super::error::RecvError;
+use super::left::{Side, leave};
 use super::port::{Attempt, ReceivePort};
 use super::receiver::{Receiver, each_receiver};
 use crate::fiber::task_record::TaskRecord;
-use crate::park::burn_fuel;
-use crate::prim::task_parker::Remains;
+use crate::park::gives_way;
 use crate::prim::wake_timer::WakeTimer;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -92,9 +92,7 @@ impl<T> Receiving<T> {
 
     pub(super) fn poll(&mut self, receiver: &Receiver<T>, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
         // Before a signal is taken, which would be lost if this were dropped before the next poll.
-        if burn_fuel() {
-            // It is another's turn. Whoever polls this gets to know when it asks for more.
-            context.waker().wake_by_ref();
+        if gives_way(context) {
             return Poll::Pending;
         }
         if let Some(record) = self.record.as_ref().filter(|_| self.waits) {
@@ -168,54 +166,21 @@ impl<T> Receiving<T> {
         }
         let Some(record) = self.record.take() else { return };
         each_receiver!(receiver, channel => channel.delist_receiver(record.waiter()));
-        if record.wait().woken().is_none() {
-            return;
+        if record.wait().woken().is_some() {
+            leave(receiver, record);
         }
-        if record.parker().is_unparked() {
-            return give_on(receiver, &record);
+    }
+}
+
+// SAFETY: records are linked to the channel and nowhere else, and handles are `Send` if messages are.
+unsafe impl<T> Side<T> for Receiver<T> {
+    fn give_on(&self, record: &TaskRecord<MaybeUninit<T>>) {
+        if record.waiter().was_handed() {
+            // SAFETY: the sender has put a value into the slot, which is moved out once.
+            each_receiver!(self, channel => unsafe { channel.give_back(record.slot().cast()) });
+        } else {
+            each_receiver!(self, channel => channel.pass_on_receipt());
         }
-        let left = Left { receiver: receiver.clone(), record };
-        let parker = left.record.parker().clone();
-        // SAFETY: see `Left`.
-        let remains = unsafe { left.into_remains() };
-        // If the unpark has come meanwhile, it is dropped here.
-        let _ = parker.leave_behind(remains);
-    }
-}
-
-/// What was given to a receive that nobody polls any more goes on to others.
-fn give_on<T>(receiver: &Receiver<T>, record: &TaskRecord<MaybeUninit<T>>) {
-    if record.waiter().was_handed() {
-        // SAFETY: the sender has put a value into the slot, which is moved out once.
-        each_receiver!(receiver, channel => unsafe { channel.give_back(record.slot().cast()) });
-    } else {
-        each_receiver!(receiver, channel => channel.pass_on_receipt());
-    }
-}
-
-/// What a receive has left behind.
-struct Left<T> {
-    receiver: Receiver<T>,
-    record: TaskRecord<MaybeUninit<T>>,
-}
-
-// SAFETY: it is dropped by whoever has claimed the wait, by a handle of the same channel. If messages may not leave their thread, neither
-// may handles, so that is the same thread.
-unsafe impl<T> Send for Left<T> {}
-
-impl<T> Left<T> {
-    /// # Safety
-    /// It is dropped while messages of this type may exist. The unpark is done by a call of a handle of the channel, so they may.
-    unsafe fn into_remains(self) -> Remains {
-        let remains: Box<dyn Send + '_> = Box::new(self);
-        // SAFETY: only the lifetime is another; the caller's promise.
-        unsafe { std::mem::transmute::<Box<dyn Send + '_>, Remains>(remains) }
-    }
-}
-
-impl<T> Drop for Left<T> {
-    fn drop(&mut self) {
-        give_on(&self.receiver, &self.record);
     }
 }
 

@@ -5,12 +5,12 @@
 
 use super::arm::{Arm, Chosen, SendArm};
 use super::error::SendError;
+use super::left::{Side, leave};
 use super::port::{Attempt, SendPort};
 use super::sender::{Sender, each_sender};
 use super::{Policy, SenderFlavour};
 use crate::fiber::task_record::TaskRecord;
-use crate::park::burn_fuel;
-use crate::prim::task_parker::Remains;
+use crate::park::gives_way;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -54,9 +54,7 @@ impl<T> Future for SendFuture<'_, T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let future = self.get_mut();
         // Before a signal is taken, which would be lost if this were dropped before the next poll.
-        if burn_fuel() {
-            // It is another's turn. Whoever polls this gets to know when it asks for more.
-            context.waker().wake_by_ref();
+        if gives_way(context) {
             return Poll::Pending;
         }
         if let Some(record) = future.record.as_ref().filter(|_| future.waits) {
@@ -146,15 +144,7 @@ impl<T> Drop for SendFuture<'_, T> {
             // SAFETY: nobody has claimed it, so the message is still there.
             return unsafe { record.slot().cast::<T>().drop_in_place() };
         }
-        if record.parker().is_unparked() {
-            return give_on(self.sender, &record);
-        }
-        let left = Left { sender: self.sender.clone(), record };
-        let parker = left.record.parker().clone();
-        // SAFETY: see `Left`.
-        let remains = unsafe { left.into_remains() };
-        // If the unpark has come meanwhile, it is dropped here.
-        let _ = parker.leave_behind(remains);
+        leave(self.sender, record);
     }
 }
 
@@ -164,38 +154,15 @@ impl<T> fmt::Debug for SendFuture<'_, T> {
     }
 }
 
-/// If it was taken, it was sent. A signal goes on to another, and the message is dropped.
-fn give_on<T>(sender: &Sender<T>, record: &TaskRecord<MaybeUninit<T>>) {
-    if !record.waiter().was_handed() {
-        each_sender!(sender, channel => channel.pass_on_room());
-        // SAFETY: it was not taken, so the message is still there.
-        unsafe { record.slot().cast::<T>().drop_in_place() };
-    }
-}
-
-/// What a send has left behind.
-struct Left<T> {
-    sender: Sender<T>,
-    record: TaskRecord<MaybeUninit<T>>,
-}
-
-// SAFETY: it is dropped by whoever has claimed the wait, by a handle of the same channel. If messages may not leave their thread, neither
-// may handles, so that is the same thread.
-unsafe impl<T> Send for Left<T> {}
-
-impl<T> Left<T> {
-    /// # Safety
-    /// It is dropped while messages of this type may exist. The unpark is done by a call of a handle of the channel, so they may.
-    unsafe fn into_remains(self) -> Remains {
-        let remains: Box<dyn Send + '_> = Box::new(self);
-        // SAFETY: only the lifetime is another; the caller's promise.
-        unsafe { std::mem::transmute::<Box<dyn Send + '_>, Remains>(remains) }
-    }
-}
-
-impl<T> Drop for Left<T> {
-    fn drop(&mut self) {
-        give_on(&self.sender, &self.record);
+// SAFETY: records are linked to the channel and nowhere else, and handles are `Send` if messages are.
+unsafe impl<T> Side<T> for Sender<T> {
+    /// If it was taken, it was sent. A signal goes on to another, and the message is dropped.
+    fn give_on(&self, record: &TaskRecord<MaybeUninit<T>>) {
+        if !record.waiter().was_handed() {
+            each_sender!(self, channel => channel.pass_on_room());
+            // SAFETY: it was not taken, so the message is still there.
+            unsafe { record.slot().cast::<T>().drop_in_place() };
+        }
     }
 }
 

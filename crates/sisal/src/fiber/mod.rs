@@ -23,6 +23,7 @@ pub(crate) mod body;
 pub(crate) mod current;
 #[cfg(not(loom))]
 pub(crate) mod flags;
+#[cfg(not(loom))]
 pub(crate) mod header;
 #[cfg(not(loom))]
 pub(crate) mod info;

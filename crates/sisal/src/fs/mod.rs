@@ -33,7 +33,9 @@
 mod cached;
 mod dir;
 mod file;
+mod lock;
 mod nowait;
+mod offset;
 mod open;
 mod paths;
 mod position;

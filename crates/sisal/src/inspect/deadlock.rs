@@ -43,7 +43,7 @@ pub(crate) fn watch(shared: &Shared) {
 
 /// See [`Examiner`](crate::sched::stillness::Examiner).
 fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
-    let survey = survey(shared);
+    let survey = survey(shared, true);
     if !is_stuck(&survey) {
         return None;
     }

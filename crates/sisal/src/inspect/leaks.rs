@@ -28,7 +28,7 @@ use std::time::Duration;
 /// ```
 pub fn leaks(older_than: Duration) -> Vec<FiberInfo> {
     let Some(handle) = Handle::current() else { return Vec::new() };
-    let survey = survey(handle.shared());
+    let survey = survey(handle.shared(), true);
     let age = |fiber: &FiberInfo| fiber.wait.as_ref().map_or(Duration::ZERO, |wait| wait.since);
     let mut leaks: Vec<FiberInfo> = (survey.snapshot.fibers.into_iter().zip(survey.waits))
         .filter(|(fiber, seen)| {

@@ -8,18 +8,25 @@
 //! runs goes on running.
 //!
 //! # Inside
-//! `survey` looks, `snapshot` is what was seen, `text` and `json` write it down, `graph` finds cycles, `deadlock` says when nothing can
+//! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `graph` finds cycles, `deadlock` says when nothing can
 //! ever run again.
 
 pub(crate) mod deadlock;
+mod frame;
 mod graph;
 pub(crate) mod json;
 mod leaks;
 mod snapshot;
+#[cfg(feature = "stack-traces")]
+mod stack;
 mod survey;
 mod text;
+mod to_json;
+#[cfg_attr(not(feature = "stack-traces"), path = "no_traces.rs")]
+mod traces;
 
 pub use self::deadlock::{external_wait, no_deadlock_check};
+pub use self::frame::Frame;
 pub use self::leaks::leaks;
 pub use self::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
@@ -60,5 +67,5 @@ pub fn fibers() -> Vec<FiberInfo> {
 }
 
 pub(crate) fn of(shared: &Shared) -> Snapshot {
-    survey::survey(shared).snapshot
+    survey::survey(shared, true).snapshot
 }

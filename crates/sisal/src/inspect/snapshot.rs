@@ -1,8 +1,10 @@
 //! What was seen of a runtime at one time: plain values, for programs that look.
 
+use super::frame::Frame;
 use crate::fiber::FiberId;
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What was seen of a runtime: its workers, its fibers, what they wait for.
@@ -126,6 +128,9 @@ pub struct FiberInfo {
     pub stack_used: Option<usize>,
     /// The nursery it is a child of, by the number of the [object](ObjectInfo).
     pub nursery: Option<usize>,
+    /// The calls it is in, innermost first, without those inside the runtime. With the feature `stack-traces` only; and none for a fiber that
+    /// runs if its thread could not be stopped for a moment.
+    pub trace: Option<Arc<[Frame]>>,
 }
 
 /// What a fiber does.

@@ -8,6 +8,7 @@ use super::graph;
 use super::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };
+use super::traces::Traces;
 use crate::fiber::flags::Outlook;
 use crate::fiber::header::Header;
 use crate::fiber::wait_note::Noted;
@@ -43,9 +44,10 @@ pub(super) struct Seen {
 /// Objects by their numbers.
 type Objects = BTreeMap<usize, ObjectInfo>;
 
-/// Looks at the runtime.
-pub(super) fn survey(shared: &Shared) -> Survey {
+/// Looks at the runtime, and if wanted at the stacks of its fibers.
+pub(super) fn survey(shared: &Shared, with_traces: bool) -> Survey {
     let begun = Moment::now();
+    let mut traces = Traces::new(with_traces);
     let mut fibers = Vec::new();
     let mut waits = Vec::new();
     let mut objects = Objects::new();
@@ -62,7 +64,9 @@ pub(super) fn survey(shared: &Shared) -> Survey {
             let (fiber, seen) = see(&sighted, index, begun, &mut objects);
             fibers.push(fiber);
             waits.push(seen);
+            traces.add(&sighted);
         });
+        traces.add_running(remote, running);
         let state = match running {
             _ if shared.idle.is_sleeping(index) => WorkerState::Sleeping,
             Some(_) if remote.shown.is_declared_blocked() => WorkerState::Blocked,
@@ -78,6 +82,7 @@ pub(super) fn survey(shared: &Shared) -> Survey {
             queued: remote.ring.len() + remote.lane.len(),
         });
     }
+    traces.resolve(&mut fibers);
     let fresh = fresh_by_place(shared);
     let threads = see_threads(begun, &mut objects);
     let count = |state| fibers.iter().filter(|fiber: &&FiberInfo| fiber.state == state).count();
@@ -148,7 +153,8 @@ fn see(sighted: &Sighted<'_>, worker: usize, now: Moment, objects: &mut Objects)
         spawned_at: fiber.spawned_at,
         spawned_by: fiber.spawned_by.get(),
         stack_size: stack.map(|stack| stack.usable().len()),
-        stack_used: None,
+        stack_used: stack.and_then(|stack| stack.high_water()),
+        trace: None,
         nursery: if sighted.runs { None } else { nursery_of(fiber) },
     };
     (info, seen)

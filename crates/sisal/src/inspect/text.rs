@@ -1,8 +1,6 @@
 //! Snapshots as text, for people: fibers that wait alike are put together and counted.
 
-use super::json;
 use super::snapshot::{FiberInfo, FiberState, ObjectInfo, Snapshot};
-use crate::fiber::FiberId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -69,7 +67,8 @@ fn groups(fibers: &[FiberInfo]) -> Vec<Vec<&FiberInfo>> {
     let mut groups: BTreeMap<_, Vec<&FiberInfo>> = BTreeMap::new();
     for fiber in fibers {
         let wait = fiber.wait.as_ref().map(|wait| (&wait.reason, wait.place));
-        groups.entry((fiber.state, wait, fiber.spawned_at, fiber.name.as_ref())).or_default().push(fiber);
+        let calls = fiber.trace.as_ref().map(|trace| trace.iter().map(|frame| frame.address).collect::<Vec<_>>());
+        groups.entry((fiber.state, wait, fiber.spawned_at, fiber.name.as_ref(), calls)).or_default().push(fiber);
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(|group| (group[0].state, std::cmp::Reverse(group.len()), group[0].id));
@@ -98,6 +97,9 @@ impl Snapshot {
                 Some(object) if group.len() == 1 => writeln!(f, "    for {}", Described(object))?,
                 _ => {}
             }
+        }
+        for frame in first.trace.iter().flat_map(|trace| trace.iter()) {
+            writeln!(f, "      {frame}")?;
         }
         write!(f, "    spawned at {}", first.spawned_at)?;
         match first.spawned_by {
@@ -158,72 +160,6 @@ impl fmt::Display for Described<'_> {
 }
 
 impl Snapshot {
-    /// As JSON: an object with what the fields of the snapshot say. Lengths of time are in nanoseconds, and their names end in `_ns`.
-    ///
-    /// ```
-    /// sisal::run(|| assert!(sisal::inspect::snapshot().unwrap().to_json().starts_with("{\"version\":1,")));
-    /// ```
-    pub fn to_json(&self) -> String {
-        json::object(|whole| {
-            whole.field("version", 1u8).field("runtime", &self.runtime).field("pid", std::process::id());
-            whole.field("uptime_ns", nanos(self.uptime)).field("taken_ns", nanos(self.taken));
-            whole.array("workers", |workers| {
-                self.workers.iter().for_each(|worker| {
-                    workers.object(|object| {
-                        object.field("index", worker.index).field("state", json::Text(worker.state));
-                        object.field("added", worker.added).field("running", worker.running.map(FiberId::get));
-                        object.field("homed", worker.homed).field("queued", worker.queued);
-                    });
-                })
-            });
-            let counts = &self.counts;
-            whole.object("counts", |object| {
-                object.field("live", self.fibers.len() + counts.fresh);
-                object.field("spawned", counts.spawned).field("finished", counts.finished);
-                object.field("running", counts.running).field("ready", counts.ready);
-                object.field("parked", counts.parked).field("fresh", counts.fresh);
-            });
-            whole.object("waits", |waits| {
-                self.parked_by_reason().into_iter().for_each(|(reason, count)| _ = waits.field(reason, count));
-            });
-            whole.array("fibers", |fibers| {
-                self.fibers.iter().for_each(|fiber| _ = fibers.object(|object| write_fiber(object, fiber)));
-            });
-            whole.array("fresh", |all| {
-                self.fresh.iter().for_each(|fresh| {
-                    all.object(|object| {
-                        object.field("spawned_at", json::Text(fresh.spawned_at)).field("count", fresh.count);
-                    });
-                })
-            });
-            whole.array("threads", |threads| {
-                self.threads.iter().for_each(|thread| {
-                    threads.object(|object| {
-                        object.field("name", thread.name.as_deref()).field("reason", &thread.wait.reason);
-                        object.field("object", thread.wait.object).field("place", json::Text(thread.wait.place));
-                        object.field("since_ns", nanos(thread.wait.since));
-                    });
-                })
-            });
-            whole.array("objects", |objects| {
-                self.objects.iter().for_each(|one| _ = objects.object(|object| write_object(object, one)));
-            });
-            whole.array("cycles", |cycles| {
-                self.cycles.iter().for_each(|cycle| {
-                    cycles.array(|steps| {
-                        cycle.iter().for_each(|id| {
-                            let wait = self.fiber(*id).and_then(|fiber| fiber.wait.as_ref());
-                            steps.object(|step| {
-                                step.field("fiber", id.get()).field("reason", wait.map(|wait| wait.reason.as_str()));
-                                step.field("object", wait.and_then(|wait| wait.object));
-                            });
-                        })
-                    });
-                })
-            });
-        })
-    }
-
     /// How many fibers are parked for each reason.
     pub fn parked_by_reason(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
@@ -233,30 +169,4 @@ impl Snapshot {
         }
         counts
     }
-}
-
-fn write_fiber(object: &mut json::Object<'_>, fiber: &FiberInfo) {
-    let wait = fiber.wait.as_ref();
-    object.field("id", fiber.id.get()).field("name", fiber.name.as_deref()).field("state", json::Text(fiber.state));
-    object.field("worker", fiber.worker).field("reason", wait.map(|wait| wait.reason.as_str()));
-    object.field("object", wait.and_then(|wait| wait.object)).field("place", wait.map(|wait| json::Text(wait.place)));
-    object.field("since_ns", wait.map(|wait| nanos(wait.since)));
-    object.field("spawned_at", json::Text(fiber.spawned_at)).field("spawned_by", fiber.spawned_by.map(FiberId::get));
-    object.field("stack_size", fiber.stack_size).field("stack_used", fiber.stack_used);
-    object.field("nursery", fiber.nursery);
-}
-
-fn write_object(object: &mut json::Object<'_>, seen: &ObjectInfo) {
-    object.field("id", seen.id).field("kind", seen.kind).field("capacity", seen.capacity);
-    object.field("length", seen.length).field("closed", seen.closed).field("owner", seen.owner.map(FiberId::get));
-    object.field("fiber", seen.fiber.map(FiberId::get)).field("waiting_threads", seen.threads);
-    for (name, fibers) in
-        [("waiting_to_send", &seen.senders), ("waiting_to_receive", &seen.receivers), ("waiting", &seen.waiting)]
-    {
-        object.array(name, |list| fibers.iter().for_each(|id| _ = list.item(id.get())));
-    }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -5,7 +5,7 @@
 use super::socket::{Socket, send, send_vectored};
 use super::{TcpStream, UnixStream};
 use crate::io::source::Direction;
-use crate::park::burn_fuel;
+use crate::park::gives_way;
 use rustix::net::{RecvFlags, Shutdown};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -47,9 +47,7 @@ fn poll<T>(
     context: &mut Context<'_>,
     op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
 ) -> Poll<io::Result<T>> {
-    if burn_fuel() {
-        // It is another's turn. Whoever polls this gets to know when it asks for more.
-        context.waker().wake_by_ref();
+    if gives_way(context) {
         return Poll::Pending;
     }
     socket.source.poll(direction, context, op)

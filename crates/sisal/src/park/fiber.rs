@@ -3,12 +3,15 @@
 
 use super::Waiting;
 use super::thread;
+use crate::fiber::current;
 use crate::fiber::header::FiberRef;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
+use crate::prim::object::Owner;
+use crate::prim::thread_number;
 use crate::queue::timers::Timer;
 use crate::sched::alarm::Alarm;
 use crate::sched::poke::poke;
@@ -27,6 +30,15 @@ pub(crate) fn me() -> Who {
             Who::Thread(thread::parker())
         }
     })
+}
+
+/// Whoever calls this, as an owner of things.
+#[inline]
+pub(crate) fn myself() -> Owner {
+    match current::with(|current| current.fiber.get()) {
+        Some(fiber) => Owner::Fiber(fiber.id),
+        None => Owner::Thread(thread_number::current()),
+    }
 }
 
 /// Waits until `wait`, which was made for [`me`], is ended; returns by what.

@@ -30,30 +30,20 @@ mod thread;
 pub(crate) mod waiting_threads;
 
 #[cfg(not(loom))]
-pub(crate) use self::fiber::{me, park, park_for_descriptor};
+pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
 #[cfg(loom)]
-pub(crate) use self::model::{burn_fuel, me, park, pay_fuel, poke, unpark};
+pub(crate) use self::model::{me, myself, park, pay_fuel, poke, unpark};
 #[cfg(not(loom))]
-pub(crate) use crate::sched::{
-    dispatch::{burn_fuel, pay_fuel},
-    poke::poke,
-    unpark::unpark,
-};
+pub(crate) use crate::sched::{dispatch::pay_fuel, poke::poke, unpark::unpark};
 
-use crate::fiber::current;
+#[cfg(loom)]
+use self::model::burn_fuel;
 use crate::prim::clock::Moment;
-use crate::prim::object::{Object, Owner};
+use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
-use crate::prim::thread_number;
-
-/// Whoever calls this, as an owner of things.
-#[inline]
-pub(crate) fn myself() -> Owner {
-    match current::with(|current| current.fiber.get()) {
-        Some(fiber) => Owner::Fiber(fiber.id),
-        None => Owner::Thread(thread_number::current()),
-    }
-}
+#[cfg(not(loom))]
+use crate::sched::dispatch::burn_fuel;
+use std::task::Context;
 
 /// What is waited for, and for how long.
 #[derive(Copy, Clone)]
@@ -64,4 +54,14 @@ pub(crate) struct Waiting {
     pub(crate) deadline: Option<Moment>,
     /// Whether something that ends all waits of the fiber ends this one.
     pub(crate) cancellable: bool,
+}
+
+/// Whether it is another's turn before this poll. Then whoever polls is told that there is more, and gives way when it pays next.
+#[inline]
+pub(crate) fn gives_way(context: &Context<'_>) -> bool {
+    let is_anothers_turn = burn_fuel();
+    if is_anothers_turn {
+        context.waker().wake_by_ref();
+    }
+    is_anothers_turn
 }

@@ -3,13 +3,20 @@
 use super::{Waiting, thread};
 use crate::fiber::waiter::{ClaimToken, Wait, Woken};
 use crate::fiber::who::Who;
+use crate::prim::object::Owner;
 use crate::prim::parker::ThreadParker;
 use crate::prim::reason::Place;
+use crate::prim::thread_number;
 use std::sync::Arc;
 
 /// The calling thread. A parker for each wait: the models' atomics can't outlive one run of the model.
 pub(crate) fn me() -> Who {
     Who::Thread(Arc::new(ThreadParker::new()))
+}
+
+/// The calling thread, as an owner of things.
+pub(crate) fn myself() -> Owner {
+    Owner::Thread(thread_number::current())
 }
 
 pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {

@@ -15,6 +15,8 @@ pub(crate) mod gate;
 pub(crate) mod id;
 pub(crate) mod lock;
 pub(crate) mod object;
+#[cfg(not(loom))]
+pub(crate) mod os_thread;
 pub(crate) mod own_threads;
 pub(crate) mod parker;
 pub(crate) mod reason;

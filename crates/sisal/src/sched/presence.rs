@@ -16,8 +16,10 @@ use crate::fiber::header::{FiberRef, Header};
 use crate::fiber::info::Fiber;
 use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use crate::prim::gate::{Gate, HoldGuard};
+use crate::prim::id::FiberId;
 use crate::queue::link::as_ptr;
 use std::cell::Cell;
+use std::panic::RefUnwindSafe;
 use std::sync::{Mutex, PoisonError};
 
 /// How many fibers are looked at while the worker is kept out: some hundred microseconds at most, with their stacks.
@@ -42,6 +44,9 @@ pub(crate) struct Presence {
 
 // SAFETY: the cells are touched inside the gate, by the worker, or by one who holds it.
 unsafe impl Sync for Presence {}
+
+// Nothing that could panic is done inside the gate, so nobody sees a half-done change.
+impl RefUnwindSafe for Presence {}
 
 /// A fiber that somebody looks at, while its worker is kept out.
 pub(crate) struct Sighted<'a> {
@@ -84,6 +89,16 @@ impl Presence {
         let _guard = self.gate.hold();
         // SAFETY: we hold the gate, and the worker takes it out inside the gate before it ends.
         unsafe { self.running.load(Ordering::Relaxed).as_ref() }.map(Fiber::of)
+    }
+
+    /// The number of the fiber that runs here, for one who has stopped the worker's thread: it may stand inside the gate.
+    ///
+    /// # Safety
+    /// The thread is stopped until this returns.
+    #[cfg_attr(not(feature = "stack-traces"), allow(dead_code, reason = "only stack traces stop threads"))]
+    pub(crate) unsafe fn running_id(&self) -> Option<FiberId> {
+        // SAFETY: the worker takes out the fiber that it runs before it ends it, which it can't do now; and nobody else does.
+        unsafe { self.running.load(Ordering::Relaxed).as_ref() }.map(|fiber| fiber.id)
     }
 
     /// Keeps the worker from starting or resuming any fiber.

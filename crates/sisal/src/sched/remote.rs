@@ -7,6 +7,7 @@ use super::presence::Presence;
 use crate::fiber::header::Header;
 use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering};
 use crate::prim::cpu_clock::CpuClock;
+use crate::prim::os_thread::OsThread;
 use crate::queue::inbox::Inbox;
 use crate::queue::injector::Injector;
 use crate::queue::ring::Ring;
@@ -69,6 +70,8 @@ pub(crate) struct Shown {
     pub(crate) counts: Counts,
     /// Of its thread.
     pub(crate) cpu_clock: CpuClock,
+    /// Its thread.
+    pub(crate) thread: OsThread,
 }
 
 impl Remote {
@@ -93,6 +96,7 @@ impl Remote {
                 expects: AtomicU8::new(0),
                 counts: Counts::new(),
                 cpu_clock: CpuClock::new(),
+                thread: OsThread::new(),
             }),
         }
     }

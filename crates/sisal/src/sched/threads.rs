@@ -73,6 +73,7 @@ fn run_worker(shared: &Arc<Shared>, index: usize, stack: Stack) {
         }
     });
     worker.stacks.give_all(shared);
+    shared.remotes[index].shown.thread.clear();
     if shared.phase() == Phase::Ended {
         shared.remotes[index].set_life(Life::Absent);
     }
@@ -155,6 +156,7 @@ pub(crate) fn run_main<T>(
         result
     });
     worker.stacks.give_all(shared);
+    shared.remotes[0].shown.thread.clear();
     shared.remotes[0].set_life(Life::Absent);
     result
 }

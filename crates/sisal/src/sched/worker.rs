@@ -117,6 +117,7 @@ pub(super) struct Sighting {
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, index: usize, first_stack: Option<Stack>) -> Worker {
         shared.remotes[index].shown.cpu_clock.set_to_this_thread();
+        shared.remotes[index].shown.thread.set_to_this_thread();
         Worker {
             index,
             thread: thread_number::current(),

@@ -228,6 +228,7 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(10),
+            on_deadlock: OnDeadlock::default(),
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
         assert!(resolve(&nothing(), |_| None).unwrap().workers >= 1);
@@ -258,6 +259,7 @@ mod tests {
             verbose: true,
             stats: true,
             shutdown_timeout: Duration::from_millis(500),
+            on_deadlock: OnDeadlock::default(),
         };
         assert_eq!(resolved(&nothing(), &variables, 2).unwrap(), expected);
     }
@@ -275,6 +277,7 @@ mod tests {
             verbose: Some(false),
             stats: Some(false),
             shutdown_timeout: Some(Duration::from_secs(1)),
+            on_deadlock: Some(OnDeadlock::Cancel),
         };
         let variables = [
             ("SISAL_WORKERS", "abc"),
@@ -287,6 +290,7 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "maybe"),
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
+            ("SISAL_ON_DEADLOCK", "maybe"),
         ];
         let expected = Settings {
             workers: 2,
@@ -299,6 +303,7 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(1),
+            on_deadlock: OnDeadlock::Cancel,
         };
         assert_eq!(resolved(&overrides, &variables, 8).unwrap(), expected);
     }

@@ -144,14 +144,30 @@ pub(super) fn take_pending() -> impl Iterator<Item = Signal> {
 
 /// What is done with a signal: as much as a handler needs to know.
 #[derive(Copy, Clone, PartialEq, Eq)]
-struct Before {
+pub(crate) struct Before {
     action: libc::sighandler_t,
     takes_info: bool,
 }
 
 impl Before {
+    pub(crate) fn of(action: &libc::sigaction) -> Before {
+        Before { action: action.sa_sigaction, takes_info: action.sa_flags & libc::SA_SIGINFO != 0 }
+    }
+
+    /// Whether there is no handler.
+    #[cfg_attr(not(feature = "stack-traces"), allow(dead_code, reason = "for those who see to it that there is one"))]
+    pub(crate) fn is_nothing(self) -> bool {
+        matches!(self.action, libc::SIG_DFL | libc::SIG_IGN)
+    }
+
     /// Does it, in signal context. `told` if somebody has been told of the signal, who takes care of what would be the default.
-    unsafe fn act(self, signal: libc::c_int, told: bool, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    pub(crate) unsafe fn act(
+        self,
+        signal: libc::c_int,
+        told: bool,
+        info: *mut libc::siginfo_t,
+        context: *mut libc::c_void,
+    ) {
         match self.action {
             libc::SIG_IGN => {}
             libc::SIG_DFL if told || IGNORED.contains(&signal) => {}
@@ -214,9 +230,10 @@ fn action(handler: libc::sighandler_t, flags: libc::c_int) -> libc::sigaction {
     action
 }
 
-/// Ours. While it runs, no other signal comes but those of faults: the alternate stack has no room for one handler within another.
-fn our_action() -> libc::sigaction {
-    let mut action = action(ours(), libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART);
+/// What is done with a signal by a handler of ours that takes information. While it runs, no other signal comes but those of faults: the
+/// alternate stack has no room for one handler within another.
+pub(crate) fn action_for(handler: libc::sighandler_t) -> libc::sigaction {
+    let mut action = action(handler, libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART);
     // SAFETY: they change a set that is there.
     unsafe {
         libc::sigfillset(&mut action.sa_mask);
@@ -232,7 +249,7 @@ fn ours() -> libc::sighandler_t {
 }
 
 /// What is done with a signal now.
-fn current(signal: libc::c_int) -> libc::sigaction {
+pub(crate) fn current(signal: libc::c_int) -> libc::sigaction {
     let mut current = action(libc::SIG_DFL, 0);
     // SAFETY: it is only asked for, into a place that is there.
     let failed = unsafe { libc::sigaction(signal, ptr::null(), &mut current) } != 0;
@@ -240,7 +257,7 @@ fn current(signal: libc::c_int) -> libc::sigaction {
     current
 }
 
-fn put(signal: libc::c_int, action: &libc::sigaction) {
+pub(crate) fn put(signal: libc::c_int, action: &libc::sigaction) {
     // SAFETY: a complete action: ours, or one that was in place before.
     let failed = unsafe { libc::sigaction(signal, action, ptr::null_mut()) } != 0;
     debug_assert!(!failed, "INVARIANT: these signals can be handled");
@@ -259,10 +276,10 @@ impl Handler {
         PROCESS.store(std::process::id().cast_signed(), Ordering::Relaxed);
         let before = current(signal.as_raw());
         if let Some(slot) = slot(signal.as_raw()) {
-            slot.remember(Before { action: before.sa_sigaction, takes_info: before.sa_flags & libc::SA_SIGINFO != 0 });
+            slot.remember(Before::of(&before));
             slot.pending.store(false, Ordering::Relaxed);
         }
-        put(signal.as_raw(), &our_action());
+        put(signal.as_raw(), &action_for(ours()));
         Handler { signal, before }
     }
 

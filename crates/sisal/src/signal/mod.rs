@@ -19,7 +19,7 @@
 //! - `kind`: what a signal is called; `registry`: who listens to what, and the thread that tells them; `handler`: what happens in signal
 //!   context.
 
-mod handler;
+pub(crate) mod handler;
 mod kind;
 mod registry;
 

@@ -34,6 +34,17 @@ fn two_variables() -> [TVar<u32>; 2] {
     variables
 }
 
+/// A thread that writes 1 to both in one transaction.
+fn write_both(a: &TVar<u32>, b: &TVar<u32>) -> loom::thread::JoinHandle<()> {
+    let (a, b) = (a.clone(), b.clone());
+    loom::thread::spawn(move || {
+        atomically(PATIENCE, |tx| {
+            tx.write(&a, 1)?;
+            Ok(tx.write(&b, 1)?)
+        });
+    })
+}
+
 /// Checks a model and returns all outcomes of its runs.
 fn outcomes<T: Eq + Hash + Debug + Send + 'static>(preemptions: usize, model: fn() -> T) -> HashSet<T> {
     let seen: &'static Mutex<HashSet<T>> = Box::leak(Box::default());
@@ -148,15 +159,7 @@ fn loom_stm_a_snapshot_moves_on_to_a_whole_commit() {
 fn loom_stm_whoever_has_got_one_new_value_gets_the_other() {
     let outcomes = outcomes(3, || {
         let [a, b] = two_variables();
-        let writer = {
-            let (a, b) = (a.clone(), b.clone());
-            loom::thread::spawn(move || {
-                atomically(PATIENCE, |tx| {
-                    tx.write(&a, 1)?;
-                    Ok(tx.write(&b, 1)?)
-                });
-            })
-        };
+        let writer = write_both(&a, &b);
         let seen = (a.get(), b.get());
         writer.join().unwrap();
         seen
@@ -182,15 +185,7 @@ fn loom_stm_whoever_waits_for_a_change_wakes() {
 fn loom_stm_a_commit_to_all_that_is_waited_for_wakes_once() {
     let outcomes = outcomes(3, || {
         let [a, b] = two_variables();
-        let writer = {
-            let (a, b) = (a.clone(), b.clone());
-            loom::thread::spawn(move || {
-                atomically(PATIENCE, |tx| {
-                    tx.write(&a, 1)?;
-                    Ok(tx.write(&b, 1)?)
-                });
-            })
-        };
+        let writer = write_both(&a, &b);
         let (_, runs) = atomically(PATIENCE, |tx| Ok(check(tx.read(&a)? + tx.read(&b)? == 2)?));
         writer.join().unwrap();
         runs

@@ -1,8 +1,11 @@
 //! How waits end, in fibers and on threads.
 
-use super::in_fiber_of_each;
+use super::places::{Place, settle};
 use super::watchdog::guarded;
-use sisal::{Cancelled, Cause};
+use super::{in_fiber_of_each, until};
+use sisal::{CancelToken, Cancelled, Cause};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What ended a wait from outside, if something did.
 pub(crate) fn cause<T>(waited: Result<T, Cancelled>) -> Option<Cause> {
@@ -13,4 +16,32 @@ pub(crate) fn cause<T>(waited: Result<T, Cancelled>) -> Option<Cause> {
 pub(crate) fn in_fibers_and_a_thread<F: Fn() + Send + Sync>(body: F) {
     guarded(&body);
     in_fiber_of_each(body);
+}
+
+/// Has an actor wait under a token that is cancelled, and another under one that is cancelled during the wait. Returns how both waits
+/// ended.
+pub(crate) fn cancel_before_and_during<T: Send + 'static>(
+    place: &Place,
+    wait: impl Fn() -> T + Send + Sync + 'static,
+) -> [T; 2] {
+    let wait = Arc::new(wait);
+    [true, false].map(|before| {
+        let (token, has_started) = (CancelToken::new(), Arc::new(AtomicBool::new(false)));
+        if before {
+            token.cancel();
+        }
+        let actor = {
+            let (token, has_started, wait) = (token.clone(), Arc::clone(&has_started), Arc::clone(&wait));
+            place.spawn(move || {
+                token.run(|| {
+                    has_started.store(true, Ordering::Release);
+                    wait()
+                })
+            })
+        };
+        until(|| has_started.load(Ordering::Acquire));
+        settle();
+        token.cancel();
+        actor.join()
+    })
 }

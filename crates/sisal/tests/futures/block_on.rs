@@ -9,6 +9,7 @@ use std::future::{pending, poll_fn, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
 #[test]
@@ -24,17 +25,21 @@ fn a_wake_during_the_poll_means_another_poll() {
     in_fibers_and_a_thread(|| assert_eq!(block_on(after_polls(1000)), 1000));
 }
 
+/// What waits until somebody awaits the flag, does `first`, and raises it.
+fn raise_when_awaited<T>(flag: Flag, first: impl FnOnce(&Flag) -> T) -> impl FnOnce() -> T {
+    move || {
+        until(|| flag.is_awaited());
+        let result = first(&flag);
+        flag.raise();
+        result
+    }
+}
+
 #[test]
 fn a_future_is_woken_from_another_thread() {
     in_fibers_and_a_thread(|| {
         let flag = Flag::default();
-        let raiser = {
-            let flag = flag.clone();
-            std::thread::spawn(move || {
-                until(|| flag.is_awaited());
-                flag.raise();
-            })
-        };
+        let raiser = thread::spawn(raise_when_awaited(flag.clone(), |_| ()));
         block_on(flag.raised());
         raiser.join().unwrap();
     });
@@ -44,13 +49,7 @@ fn a_future_is_woken_from_another_thread() {
 fn a_future_is_woken_from_another_fiber_of_the_same_worker() {
     in_fiber_of_each(|| {
         let flag = Flag::default();
-        let raiser = {
-            let flag = flag.clone();
-            spawn_local(move || {
-                until(|| flag.is_awaited());
-                flag.raise();
-            })
-        };
+        let raiser = spawn_local(raise_when_awaited(flag.clone(), |_| ()));
         block_on(flag.raised());
         assert_eq!(flag.polls(), 2, "once before and once after");
         raiser.join().unwrap();
@@ -77,30 +76,15 @@ fn a_needless_wake_leads_to_a_poll_and_nothing_else() {
 fn a_waker_may_be_called_late_twice_and_by_many() {
     in_fibers_and_a_thread(|| {
         let flag = Flag::default();
-        let raiser = {
-            let flag = flag.clone();
-            std::thread::spawn(move || {
-                until(|| flag.is_awaited());
-                let waker = flag.waker().unwrap();
-                flag.raise();
-                waker
-            })
-        };
+        let raiser = thread::spawn(raise_when_awaited(flag.clone(), |flag| flag.waker().unwrap()));
         block_on(flag.raised());
         let waker = raiser.join().unwrap();
         // The wait is over.
         (0..3).for_each(|_| waker.wake_by_ref());
-        std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| waker.wake_by_ref()))));
+        thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| waker.wake_by_ref()))));
         // A late wake ends no other wait.
         let other = Flag::default();
-        let second = {
-            let other = other.clone();
-            std::thread::spawn(move || {
-                until(|| other.is_awaited());
-                waker.wake();
-                other.raise();
-            })
-        };
+        let second = thread::spawn(raise_when_awaited(other.clone(), |_| waker.wake()));
         block_on(other.raised());
         second.join().unwrap();
     });
@@ -151,7 +135,7 @@ fn a_storm_of_futures_woken_by_threads() {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| {
                 let flags = Arc::clone(&flags);
-                std::thread::spawn(move || {
+                thread::spawn(move || {
                     for index in (0..FUTURES).map(|index| (index * 7 + thread * 251) % FUTURES) {
                         for flag in &flags[index] {
                             if let Some(waker) = flag.waker() {

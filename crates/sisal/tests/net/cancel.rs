@@ -1,6 +1,7 @@
 //! What ends waits from outside ends those for sockets: tokens, enclosing times, the end of the runtime.
 
 use crate::common::places::{Place, everywhere, join_all, settle};
+use crate::common::waits::cancel_before_and_during;
 use crate::common::watchdog::guarded;
 use crate::common::{LONG, background, until};
 use crate::wire::{Full, MUCH, fill, read_much, tcp, unix_address, write_much};
@@ -17,29 +18,14 @@ fn cause(error: &io::Error) -> Option<Cause> {
     error.get_ref()?.downcast_ref::<Cancelled>().map(|cancelled| cancelled.cause)
 }
 
-/// Has an actor wait under a token, cancels it before the wait and then during one, and checks that the wait ends each time; and that
-/// an enclosing time ends it.
+/// Checks that a token ends the wait, whether it is cancelled before or during it, and that an enclosing time does.
 fn ends<T>(place: &Place, what: &str, wait: impl Fn() -> io::Result<T> + Send + Sync + 'static) {
     let wait = Arc::new(move || wait().map(drop).expect_err("nothing comes"));
-    for before in [true, false] {
-        let (token, has_started) = (CancelToken::new(), Arc::new(AtomicBool::new(false)));
-        if before {
-            token.cancel();
-        }
-        let actor = {
-            let (token, has_started, wait) = (token.clone(), Arc::clone(&has_started), Arc::clone(&wait));
-            place.spawn(move || {
-                token.run(|| {
-                    has_started.store(true, Ordering::Release);
-                    wait()
-                })
-            })
-        };
-        until(|| has_started.load(Ordering::Acquire));
-        settle();
-        token.cancel();
-        assert_eq!(cause(&actor.join()), Some(Cause::Request), "{what}");
-    }
+    let cancelled = {
+        let wait = Arc::clone(&wait);
+        cancel_before_and_during(place, move || wait())
+    };
+    assert!(cancelled.iter().all(|error| cause(error) == Some(Cause::Request)), "{what}: {cancelled:?}");
     let actor = place.spawn(move || timeout(Duration::from_millis(3), || wait()));
     assert_eq!(cause(&actor.join()), Some(Cause::Deadline), "{what}");
 }

@@ -6,4 +6,5 @@ mod common;
 mod basics;
 mod builder;
 mod fairness;
+mod meeting;
 mod syntax;

@@ -1,6 +1,7 @@
 //! Which waits a cancellation ends, and which go on until they have what they wait for.
 
 use crate::common::places::{Place, everywhere, join_all, settle};
+use crate::common::waits::cancel_before_and_during;
 use crate::common::{LONG, until};
 use sisal::chan::{self, RecvError, RecvTimeoutError, SendError, SendTimeoutError};
 use sisal::stm::{TVar, atomically, try_atomically};
@@ -13,27 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Has an actor wait under a token, cancels it before the wait and then during one, and checks that the wait ends each time.
+/// Checks that a token ends the wait, whether it is cancelled before or during it.
 fn is_cancelled(place: &Place, what: &str, wait: impl Fn() -> Option<Cancelled> + Send + Sync + 'static) {
-    let wait = Arc::new(wait);
-    for before in [true, false] {
-        let (token, has_started) = (CancelToken::new(), Arc::new(AtomicBool::new(false)));
-        if before {
-            token.cancel();
-        }
-        let actor = {
-            let (token, has_started, wait) = (token.clone(), Arc::clone(&has_started), Arc::clone(&wait));
-            place.spawn(move || {
-                token.run(|| {
-                    has_started.store(true, Ordering::Release);
-                    wait()
-                })
-            })
-        };
-        until(|| has_started.load(Ordering::Acquire));
-        settle();
-        token.cancel();
-        let cancelled = actor.join().unwrap_or_else(|| panic!("{what} was not cancelled"));
+    for cancelled in cancel_before_and_during(place, wait) {
+        let cancelled = cancelled.unwrap_or_else(|| panic!("{what} was not cancelled"));
         assert_eq!(cancelled.cause, Cause::Request, "{what}");
     }
 }

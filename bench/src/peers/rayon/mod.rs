@@ -1,11 +1,13 @@
 //! rayon: closures that run to their end on a worker's stack.
 
+mod compute;
+
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{NO_GZ, ONLY_SISAL, absent};
 use crate::measure::Stopwatch;
 use crate::sample::{Outcome, Sample};
-use crate::work::{Batches, CHILDREN, Gate, Work};
+use crate::work::{Batches, CHILDREN, Gate, Work, clocked};
 
 /// rayon's part in `work`: whatever never blocks.
 pub(super) fn run(work: Work) -> Outcome {
@@ -31,6 +33,23 @@ pub(super) fn run(work: Work) -> Outcome {
         }
         Work::FileReads(_) => absent("a task that reads a file holds a worker"),
         Work::Gz(_) => absent(NO_GZ),
+        Work::Tree(load) => Ok(pool(load.workers).install(|| load.measure(compute::tree))),
+        Work::Fib(load) => Ok(pool(load.workers).install(|| load.measure(compute::fib))),
+        Work::Sum(load) => Ok(pool(load.workers).install(|| load.measure(compute::sum))),
+        Work::Sort(load) => Ok(pool(load.workers).install(|| load.measure(compute::sort))),
+        Work::Mixed(load) => {
+            let tasks = load.prepare();
+            Ok(pool(load.workers).install(|| clocked(load, |repeats| compute::mixed(tasks, repeats))))
+        }
+        Work::IdleBurst(load) => {
+            let pool = pool(load.workers);
+            Ok(load.measure(|burst, tasks| compute::burst(pool, burst, tasks)))
+        }
+        Work::Trickle(load) => {
+            let pool = pool(load.workers);
+            Ok(load.measure(|gate| pool.spawn(|| gate.arrive())))
+        }
+        Work::Starve(_) => absent("a task that sleeps holds a worker"),
         Work::SelectOne(_) => absent(ONLY_SISAL),
         Work::Mutex(_) => absent("a task that waits for a lock holds a worker"),
     }

@@ -1,0 +1,129 @@
+//! What the kernel refuses, in processes that it leaves unusable.
+
+use crate::child::run_in_child;
+use crate::{CLASS, give, read, take, tops, touch};
+use sisal_context::stack::{Depot, GuardKind, Stack};
+use std::collections::HashSet;
+
+fn assert_succeeds(scenario: &str) {
+    let output = run_in_child(scenario);
+    assert!(output.status.success(), "{scenario}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Does what the kernel refuses; false if the scenario is none of these.
+pub(crate) fn play(scenario: &str) -> bool {
+    match scenario {
+        "no memory" => take_until_memory_is_refused(),
+        "no mappings for guards" => take_until_guards_are_canaries(),
+        "no mappings for the last guards" => take_when_guards_cannot_be_finished(),
+        "no mappings for holes" => trim_when_nothing_can_be_unmapped(),
+        _ => return false,
+    }
+    true
+}
+
+#[test]
+fn fewer_stacks_are_had_when_memory_is_refused() {
+    assert_succeeds("no memory");
+}
+
+#[test]
+fn guards_are_canaries_when_mappings_run_out() {
+    if max_map_count() < 100_000 {
+        assert_succeeds("no mappings for guards");
+        assert_succeeds("no mappings for the last guards");
+    }
+}
+
+#[test]
+fn arenas_that_cannot_be_unmapped_stay_usable_and_lose_their_pages() {
+    if max_map_count() < 100_000 {
+        assert_succeeds("no mappings for holes");
+    }
+}
+
+fn max_map_count() -> usize {
+    let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    text.trim().parse().unwrap()
+}
+
+fn take_until_memory_is_refused() {
+    let limit = libc::rlimit { rlim_cur: 4 << 30, rlim_max: 4 << 30 };
+    // SAFETY: reads a live struct.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let depot = Depot::new(None);
+    let some = take(&depot, CLASS, 100_000);
+    assert!(some.len() < 100_000 && some.len().is_multiple_of(64));
+    assert_eq!(take(&depot, CLASS, 1).len(), 0);
+    assert_eq!((depot.counts().in_use, depot.counts().free), (some.len(), 0));
+    give(&depot, &some);
+    assert_eq!(take(&depot, CLASS, 100_000).len(), some.len());
+}
+
+fn take_until_guards_are_canaries() {
+    let depot = Depot::with_guards(None, GuardKind::Protected);
+    let stacks = take(&depot, CLASS, max_map_count() / 2);
+    let protected = stacks.partition_point(|stack| stack.guard_kind() == GuardKind::Protected);
+    // Half of all mappings are for guards, two for each, in whole arenas.
+    assert_eq!(protected, max_map_count() / 2 / (2 * 64) * 64);
+    assert!(stacks[protected..].iter().all(|stack| stack.needs_canary_check() && stack.canary_intact()));
+    give(&depot, &stacks);
+    depot.trim();
+    let again = take(&depot, CLASS, 65);
+    assert!(again.iter().any(|stack| stack.guard_kind() == GuardKind::Protected), "the budget is back");
+}
+
+fn take_when_guards_cannot_be_finished() {
+    let pages = use_up_all_mappings();
+    for &page in &pages[..40] {
+        // SAFETY: a page that nobody uses.
+        unsafe { libc::munmap(page, 4096) };
+    }
+    let depot = Depot::with_guards(None, GuardKind::Protected);
+    let stacks = take(&depot, CLASS, 64);
+    assert!(stacks.iter().all(|stack| stack.needs_canary_check() && stack.canary_intact()));
+}
+
+fn trim_when_nothing_can_be_unmapped() {
+    let depot = Depot::new(None);
+    let stacks = take(&depot, CLASS, 40 * 64);
+    stacks.iter().for_each(|&stack| touch(stack, 7));
+    let middle = arena_between_others(&stacks);
+    let other = if middle[0].top() == stacks[0].top() { stacks[64] } else { stacks[0] };
+    give(&depot, middle);
+    give(&depot, &[other]);
+    use_up_all_mappings();
+
+    let trimmed = depot.trim();
+    assert_eq!((trimmed.stacks, trimmed.arenas), (65, 0));
+    assert_eq!((depot.counts().arenas, depot.counts().dirty), (40, 0));
+    let again = take(&depot, CLASS, 65);
+    assert_eq!(again[0].top(), other.top());
+    assert_eq!(tops(&again[1..]), tops(middle));
+    assert!(again.iter().all(|&stack| read(stack) == 0), "pages were dropped");
+}
+
+/// An arena with neighbours, so that its mapping goes on on both sides.
+fn arena_between_others(stacks: &[Stack]) -> &[Stack] {
+    let tops: HashSet<usize> = tops(stacks).into_iter().collect();
+    let has_neighbours = |arena: &&[Stack]| {
+        let (first, last) = (arena[0].top() as usize, arena[63].top() as usize);
+        tops.contains(&(first - CLASS.slot_size())) && tops.contains(&(last + CLASS.slot_size()))
+    };
+    stacks.chunks(64).find(has_neighbours).unwrap()
+}
+
+fn use_up_all_mappings() -> Vec<*mut libc::c_void> {
+    let mut pages = Vec::with_capacity(max_map_count());
+    // Neighbours of different access do not merge.
+    for access in [libc::PROT_NONE, libc::PROT_READ].into_iter().cycle() {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping disturbs nobody.
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, access, flags, -1, 0) };
+        if page == libc::MAP_FAILED {
+            break;
+        }
+        pages.push(page);
+    }
+    pages
+}

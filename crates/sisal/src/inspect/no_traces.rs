@@ -1,0 +1,20 @@
+//! Without the feature `stack-traces`: none.
+
+use super::snapshot::FiberInfo;
+use crate::prim::id::FiberId;
+use crate::sched::presence::Sighted;
+use crate::sched::remote::Remote;
+
+pub(super) struct Traces;
+
+impl Traces {
+    pub(super) fn new(_wanted: bool) -> Traces {
+        Traces
+    }
+
+    pub(super) fn add(&mut self, _sighted: &Sighted<'_>) {}
+
+    pub(super) fn add_running(&mut self, _worker: &Remote, _running: Option<FiberId>) {}
+
+    pub(super) fn resolve(self, _fibers: &mut [FiberInfo]) {}
+}

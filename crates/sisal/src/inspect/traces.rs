@@ -1,0 +1,83 @@
+//! The stacks of the fibers of a snapshot.
+#![allow(unsafe_code, reason = "stacks are read while their fibers are held")]
+
+use super::frame::Frame;
+use super::snapshot::FiberInfo;
+use super::stack::{Addresses, Symbols, Tracer};
+use crate::prim::id::FiberId;
+use crate::sched::presence::Sighted;
+use crate::sched::remote::Remote;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long to wait for a thread that is to be stopped.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Collects return addresses while fibers are held, and makes frames of them afterwards.
+pub(super) struct Traces(Option<Collected>);
+
+struct Collected {
+    tracer: Tracer,
+    /// Each stack once, with its number: most fibers stand where others do.
+    stacks: HashMap<Addresses, usize>,
+    /// The stack of each fiber.
+    found: HashMap<FiberId, usize>,
+}
+
+impl Collected {
+    fn add(&mut self, fiber: FiberId, stack: Addresses) {
+        let next = self.stacks.len();
+        let number = *self.stacks.entry(stack).or_insert(next);
+        self.found.insert(fiber, number);
+    }
+}
+
+impl Traces {
+    /// None are collected unless they are wanted.
+    pub(super) fn new(wanted: bool) -> Traces {
+        Traces(wanted.then(|| Collected { tracer: Tracer::new(), stacks: HashMap::new(), found: HashMap::new() }))
+    }
+
+    /// Looks at a fiber that is held, unless it runs.
+    pub(super) fn add(&mut self, sighted: &Sighted<'_>) {
+        let Some(collected) = self.0.as_mut().filter(|_| !sighted.runs) else { return };
+        let fiber = sighted.fiber;
+        // SAFETY: it was left there, and its worker can't resume it before it has been seen.
+        let addresses = unsafe { collected.tracer.suspended(fiber.context.get(), fiber.stack.get()) };
+        collected.add(fiber.id, addresses);
+    }
+
+    /// Looks at the fiber that runs on a worker, if it still is the one that was seen there. No worker is held meanwhile.
+    pub(super) fn add_running(&mut self, worker: &Remote, running: Option<FiberId>) {
+        let (Some(collected), Some(running)) = (&mut self.0, running) else { return };
+        if let Some(sample) = collected.tracer.running(worker, PATIENCE)
+            && sample.fiber == Some(running)
+        {
+            collected.add(running, sample.addresses);
+        }
+    }
+
+    /// Fills in the traces. Slow the first time for each address.
+    pub(super) fn resolve(self, fibers: &mut [FiberInfo]) {
+        let Some(collected) = self.0 else { return };
+        let mut traces: Vec<Option<Arc<[Frame]>>> = vec![None; collected.stacks.len()];
+        Symbols::with(|symbols| {
+            for (addresses, number) in &collected.stacks {
+                let mut frames = symbols.resolve(addresses);
+                if addresses.is_cut() {
+                    frames.push(Frame {
+                        function: "... and further calls".to_owned(),
+                        file: None,
+                        line: None,
+                        address: 0,
+                    });
+                }
+                traces[*number] = Some(frames.into());
+            }
+        });
+        for fiber in fibers {
+            fiber.trace = collected.found.get(&fiber.id).and_then(|number| traces[*number].clone());
+        }
+    }
+}
