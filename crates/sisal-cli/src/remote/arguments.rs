@@ -4,9 +4,13 @@ use super::get::Remote;
 use super::token::Token;
 use super::who::Who;
 use clap::Args;
+use std::time::Duration;
 
 /// Holds a token, so that none need stand on a command line, where all users see it.
 const VARIABLE: &str = "SISAL_SERVE_TOKEN";
+
+const SHORTEST: f64 = 0.1;
+const LONGEST: f64 = 3600.0;
 
 /// What `top`, `dump` and `trace` have in common.
 #[derive(Args, Debug)]
@@ -18,6 +22,17 @@ pub(crate) struct RemoteArguments {
     /// The token that the process asks for; without this, the one in SISAL_SERVE_TOKEN
     #[arg(long, value_name = "TOKEN")]
     token: Option<Token>,
+
+    /// How long an answer may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = timeout)]
+    timeout: Duration,
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) if (SHORTEST..=LONGEST).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!("it is a number of seconds from {SHORTEST} to {LONGEST}")),
+    }
 }
 
 impl RemoteArguments {
@@ -33,7 +48,7 @@ impl RemoteArguments {
             }
             _ => None,
         };
-        Ok(Remote { who: self.who, token: self.token, fallback })
+        Ok(Remote { who: self.who, token: self.token, fallback, timeout: self.timeout })
     }
 }
 

@@ -14,8 +14,6 @@ use std::time::Duration;
 
 /// Nobody who listens takes longer to say so.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// How long an answer may take, beside the time that the process was asked to wait.
-const ANSWERING: Duration = Duration::from_secs(60);
 /// How much of what a server says on refusing is told.
 const LONGEST_REMARK: usize = 200;
 const BUFFER: usize = 64 << 10;
@@ -27,6 +25,8 @@ pub(crate) struct Remote {
     pub(super) token: Option<Token>,
     /// Sent if neither the command line nor the process's own file has one.
     pub(super) fallback: Option<Token>,
+    /// How long an answer may take, beside the time that the process was asked to wait.
+    pub(super) timeout: Duration,
 }
 
 /// What was answered.
@@ -56,7 +56,7 @@ impl Remote {
             Who::Address(address) => address.to_string(),
             Who::Process(process) => format!("process {process} ({address})"),
         };
-        let limit = ANSWERING + takes;
+        let limit = self.timeout + takes;
         let asked = sisal::timeout(limit, || {
             let stream = connect(&address, &from)?;
             exchange(&stream, path, token).map_err(|defect| match defect {

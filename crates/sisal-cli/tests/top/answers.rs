@@ -108,3 +108,16 @@ fn an_answer_that_says_it_is_too_large_is_refused() {
     let server = Server::new(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec());
     assert_eq!(complaint(&server), "not an answer of sisal: it has more than 512 MB");
 }
+
+#[test]
+fn an_answer_that_does_not_end_is_given_up() {
+    let directory = Directory::new();
+    for beginning in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{"] {
+        let server = Server::small();
+        let _stalled = server.stalls(beginning);
+        let address = server.address();
+        let ran = directory.sisal(&["dump", "--timeout", "0.2", &address]).run();
+        let said = format!("sisal dump: {address}: no complete answer within 0.2 s\n");
+        assert_eq!((ran.code, ran.stderr), (Some(1), said));
+    }
+}

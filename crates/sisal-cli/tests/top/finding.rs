@@ -46,6 +46,7 @@ fn command_lines_that_make_no_sense_end_with_2() {
         "top :1 --token=",
         "dump",
         "dump :1 --id x",
+        "dump :1 --timeout 0",
         "trace :1",
         "trace :1 -o x --seconds 61",
         "trace :1 -o x --seconds nan",

@@ -1,12 +1,12 @@
 //! A server that says what it is told to.
 
 use crate::samples;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-type Answer = Box<dyn Fn(&Request) -> Vec<u8> + Send>;
+type Answer = Box<dyn Fn(&Request, &TcpStream) -> io::Result<()> + Send>;
 
 /// What was asked.
 #[derive(Clone, Debug)]
@@ -42,7 +42,8 @@ impl Server {
 
     fn on(listener: TcpListener, answer: impl Fn(&Request) -> Vec<u8> + Send + 'static) -> Server {
         let port = listener.local_addr().unwrap().port();
-        let shared = Arc::new(Shared { answer: Mutex::new(Some(Box::new(answer))), requests: Mutex::default() });
+        let shared = Arc::new(Shared { answer: Mutex::default(), requests: Mutex::default() });
+        shared.set(whole(answer));
         let of_thread = Arc::clone(&shared);
         let thread = thread::spawn(move || of_thread.serve(&listener));
         Server { port, shared, thread: Some(thread) }
@@ -53,6 +54,19 @@ impl Server {
         Server::new(move |_| ok("application/json", &json))
     }
 
+    /// Says something, and then nothing more until the guard is dropped, which has to be before the server is.
+    pub(crate) fn stalls(&self, after: &'static [u8]) -> Stalled {
+        let (guard, released) = mpsc::channel::<()>();
+        let released = Mutex::new(released);
+        self.shared.set(move |_, mut stream| {
+            stream.write_all(after)?;
+            // Ends when the guard is gone.
+            let _ = released.lock().unwrap().recv();
+            Ok(())
+        });
+        Stalled(guard)
+    }
+
     /// A process with a few fibers that answers as sisal does.
     pub(crate) fn small() -> Server {
         Server::new(small)
@@ -60,7 +74,7 @@ impl Server {
 
     /// Answers with something else from now on.
     pub(crate) fn says(&self, answer: impl Fn(&Request) -> Vec<u8> + Send + 'static) {
-        *self.shared.answer.lock().unwrap() = Some(Box::new(answer));
+        self.shared.set(whole(answer));
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -86,7 +100,19 @@ impl Drop for Server {
     }
 }
 
+/// Holds a server back.
+pub(crate) struct Stalled(#[allow(dead_code, reason = "it is there to be dropped")] mpsc::Sender<()>);
+
+/// An answer that is written in one piece.
+fn whole(answer: impl Fn(&Request) -> Vec<u8>) -> impl Fn(&Request, &TcpStream) -> io::Result<()> {
+    move |request, mut stream| stream.write_all(&answer(request))
+}
+
 impl Shared {
+    fn set(&self, answer: impl Fn(&Request, &TcpStream) -> io::Result<()> + Send + 'static) {
+        *self.answer.lock().unwrap() = Some(Box::new(answer));
+    }
+
     fn serve(&self, listener: &TcpListener) {
         for stream in listener.incoming() {
             let Ok(stream) = stream else { continue };
@@ -98,14 +124,16 @@ impl Shared {
         }
     }
 
-    fn answer(&self, mut stream: &TcpStream) -> std::io::Result<()> {
+    fn answer(&self, stream: &TcpStream) -> io::Result<()> {
         let lines = BufReader::new(stream).lines();
         let head: Vec<_> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
         let path = head.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned();
         let request = Request { path, head };
         self.requests.lock().unwrap().push(request.clone());
-        let bytes = self.answer.lock().unwrap().as_ref().map(|answer| answer(&request));
-        stream.write_all(&bytes.unwrap_or_default())
+        match &*self.answer.lock().unwrap() {
+            Some(answer) => answer(&request, stream),
+            None => Ok(()),
+        }
     }
 }
 

@@ -121,6 +121,20 @@ fn a_process_that_goes_away_leaves_its_last_state_and_may_come_back() {
 }
 
 #[test]
+fn a_process_that_does_not_answer_holds_up_neither_keys_nor_the_end() {
+    let server = Server::small();
+    let _stalled;
+    let Some(tmux) = top(80, 24, &server, "") else { return };
+    _stalled = server.stalls(b"HTTP/1.1 200 OK\r\n");
+    let asked = server.requests().len();
+    until(|| if server.requests().len() > asked { Ok(()) } else { Err("it asks no more".to_owned()) });
+    tmux.keys(&["Down", "g"]);
+    tmux.shows(&["objects are waited for"]);
+    tmux.keys(&["q"]);
+    has_it_back(&tmux, "0");
+}
+
+#[test]
 fn signals_give_the_terminal_back_and_end_it_as_they_should() {
     for (signal, ended) in [("TERM", "143"), ("INT", "130"), ("HUP", "129")] {
         let server = Server::small();
