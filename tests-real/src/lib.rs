@@ -3,6 +3,7 @@
 //!
 //! - [`program`] finds a program, or says out loud that a test is skipped for want of it.
 //! - [`Run`] is a program that runs to its end, [`Server`] one that is killed at the end of the test, whatever happens.
+//! - [`Browser`] is a browser that a test drives.
 //! - [`Folder`] is a temporary place for files.
 //! - [`Listening`] is a server of ours: a fiber for each connection.
 
@@ -12,6 +13,7 @@ mod listening;
 mod program;
 mod run;
 mod server;
+mod webdriver;
 
 pub use self::{
     folder::{Folder, Owner},
@@ -19,4 +21,5 @@ pub use self::{
     program::{Program, program},
     run::{Ended, Run},
     server::{Server, free_port},
+    webdriver::Browser,
 };

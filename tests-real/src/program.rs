@@ -18,6 +18,11 @@ const POSTGRESQL: &str = "/usr/lib/postgresql";
 pub struct Program(PathBuf);
 
 impl Program {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// A call of it, still without arguments.
     pub fn command(&self) -> Command {
         Command::new(&self.0)

@@ -1,6 +1,7 @@
 //! Setting up a runtime.
 
 use crate::inspect::OnDeadlock;
+use crate::inspect::asked::Asked;
 use crate::prim::reason::Place;
 use crate::runtime::{self, Runtime};
 use crate::sched::blockers::Naming;
@@ -25,6 +26,8 @@ use std::time::Duration;
 /// | [`stats`](Self::stats) | `SISAL_STATS` | no |
 /// | [`blocked_after`](Self::blocked_after) | `SISAL_BLOCKED_AFTER` | 100 ms, if [`verbose`](Self::verbose) |
 /// | [`shutdown_timeout`](Self::shutdown_timeout) | `SISAL_SHUTDOWN_TIMEOUT` | 10 seconds |
+/// | `serve` (feature `serve`) | `SISAL_SERVE` | nothing is served |
+/// | `serve_token` (feature `serve`) | `SISAL_SERVE_TOKEN` | none |
 ///
 /// ```
 /// let runtime = sisal::Runtime::builder().workers(2).name("crunch").build()?;
@@ -135,12 +138,30 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Serves the [live view](crate::inspect::serve) at this address as long as the runtime is there. An address that is not a
+    /// loopback one needs a [token](Self::serve_token).
+    ///
+    /// Where it is asked for by the environment, a failure is only said on standard error. Here it is an error.
+    #[cfg(feature = "serve")]
+    pub fn serve(mut self, address: std::net::SocketAddr) -> RuntimeBuilder {
+        self.overrides.serve = Some(address);
+        self
+    }
+
+    /// The secret that requests to the live view have to bring. See [`ServeOptions::token`](crate::inspect::ServeOptions::token).
+    #[cfg(feature = "serve")]
+    pub fn serve_token(mut self, token: impl Into<String>) -> RuntimeBuilder {
+        self.overrides.serve_token = Some(crate::inspect::asked::Token::new(token));
+        self
+    }
+
     /// Starts a runtime in the background.
     ///
     /// # Errors
     /// See [`BuildError`].
     pub fn build(self) -> Result<Runtime, BuildError> {
-        Runtime::start(self.config()?)
+        let (config, serve) = self.config()?;
+        Runtime::start(config, serve)
     }
 
     /// Runs `f` as the main fiber of a runtime, of which the calling thread is a worker until `f` returns. See
@@ -159,14 +180,15 @@ impl RuntimeBuilder {
     }
 
     pub(crate) fn run_at<T>(self, place: Place, f: impl FnOnce() -> T) -> Result<T, BuildError> {
-        runtime::run_here(self.config()?, place, f)
+        let (config, serve) = self.config()?;
+        runtime::run_here(config, serve, place, f)
     }
 
-    fn config(&self) -> Result<Config, BuildError> {
+    fn config(&self) -> Result<(Config, Option<Asked>), BuildError> {
         let settings = settings::resolve(&self.overrides, |name| std::env::var_os(name))?;
         let class = SizeClass::for_usable(settings.stack_size)
             .unwrap_or_else(|error| unreachable!("INVARIANT: the settings allow no other stack sizes: {error}"));
-        Ok(Config {
+        let config = Config {
             workers: settings.workers,
             max_workers: settings.max_workers,
             class,
@@ -183,6 +205,7 @@ impl RuntimeBuilder {
                 asked_for: settings.blocked_after.is_some(),
                 aloud: settings.verbose || settings.blocked_after.is_some(),
             },
-        })
+        };
+        Ok((config, settings.serve))
     }
 }

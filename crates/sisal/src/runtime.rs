@@ -4,7 +4,8 @@
 use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
-use crate::inspect::{self, Metrics, Snapshot};
+use crate::inspect::asked::Asked;
+use crate::inspect::{self, Metrics, Serving, Snapshot};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
@@ -53,12 +54,18 @@ pub fn run<T>(f: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `f` with the calling thread as worker 0 of a new runtime.
-pub(crate) fn run_here<T>(config: Config, place: Place, f: impl FnOnce() -> T) -> Result<T, BuildError> {
+pub(crate) fn run_here<T>(
+    config: Config,
+    serve: Option<Asked>,
+    place: Place,
+    f: impl FnOnce() -> T,
+) -> Result<T, BuildError> {
     if worker::with_current(|worker| worker.is_some()) {
         return Ok(f());
     }
     crate::prim::fork::refuse_in_child();
     let shared = new_shared(config)?;
+    let serving = start_serving(serve, &shared)?;
     let stack = threads::first_stack(&shared).map_err(|error| BuildError::io("the first stack", error))?;
     if let Err(error) = threads::start(&shared, 1) {
         threads::give_back(&shared, stack);
@@ -69,7 +76,7 @@ pub(crate) fn run_here<T>(config: Config, place: Place, f: impl FnOnce() -> T) -
         let _ = limit.try_enter();
     }
     let result = threads::run_main(&shared, stack, place, f);
-    let report = conclude(&shared, Duration::ZERO);
+    let report = conclude(&shared, serving, Duration::ZERO);
     if !report.is_clean() {
         eprintln!("sisal: {report}");
     }
@@ -91,9 +98,22 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     Ok(shared)
 }
 
-/// Waits for the end of a stopped runtime, and says what is left of it.
-fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
-    let leftover = if shared.wait_for_end(Moment::now().after(timeout)) {
+/// Serves the live view of a runtime, if it is asked for.
+fn start_serving(serve: Option<Asked>, shared: &Arc<Shared>) -> Result<Option<Serving>, BuildError> {
+    match serve {
+        None => Ok(None),
+        Some(asked) => inspect::start(&asked, &Handle::new(Arc::clone(shared)))
+            .map_err(|error| BuildError::io("the live view", error)),
+    }
+}
+
+/// Waits for the end of a stopped runtime, and says what is left of it. Until then it is shown.
+fn conclude(shared: &Shared, serving: Option<Serving>, timeout: Duration) -> ShutdownReport {
+    let has_ended = {
+        let _shown = serving;
+        shared.wait_for_end(Moment::now().after(timeout))
+    };
+    let leftover = if has_ended {
         threads::join_all(shared);
         blocking::end(shared);
         shared.release_memory();
@@ -122,6 +142,7 @@ fn conclude(shared: &Shared, timeout: Duration) -> ShutdownReport {
 /// ```
 pub struct Runtime {
     handle: Handle,
+    serving: Option<Serving>,
 }
 
 impl Runtime {
@@ -151,11 +172,12 @@ impl Runtime {
         RuntimeBuilder::default()
     }
 
-    pub(crate) fn start(config: Config) -> Result<Runtime, BuildError> {
+    pub(crate) fn start(config: Config, serve: Option<Asked>) -> Result<Runtime, BuildError> {
         crate::prim::fork::refuse_in_child();
         let shared = new_shared(config)?;
+        let serving = start_serving(serve, &shared)?;
         threads::start(&shared, 0).map_err(|error| BuildError::io("the worker threads", error))?;
-        Ok(Runtime { handle: Handle::new(shared) })
+        Ok(Runtime { handle: Handle::new(shared), serving })
     }
 
     /// Runs `f` in a fiber of this runtime and returns what it returns. The caller waits: a thread blocks, a fiber of another
@@ -254,16 +276,17 @@ impl Runtime {
     /// assert!(report.is_clean());
     /// assert_eq!(report.stats.spawned, 1);
     /// ```
-    pub fn shutdown(self, timeout: Duration) -> ShutdownReport {
+    pub fn shutdown(mut self, timeout: Duration) -> ShutdownReport {
+        let serving = self.serving.take();
         // Dropping would do it again.
         let runtime = mem::ManuallyDrop::new(self);
         // SAFETY: taken out once, of a runtime that is not dropped.
         let handle = unsafe { ptr::read(&runtime.handle) };
-        stop(handle.shared(), timeout)
+        stop(handle.shared(), serving, timeout)
     }
 }
 
-fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
+fn stop(shared: &Arc<Shared>, serving: Option<Serving>, timeout: Duration) -> ShutdownReport {
     crate::prim::fork::refuse_in_child();
     shared.request_stop();
     shared.end_if_quiescent();
@@ -271,13 +294,14 @@ fn stop(shared: &Arc<Shared>, timeout: Duration) -> ShutdownReport {
     if inside && shared.phase() != Phase::Ended {
         return ShutdownReport { leaked: Vec::new(), unlisted: 1, stats: Stats::of(shared) };
     }
-    conclude(shared, timeout)
+    conclude(shared, serving, timeout)
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
+        let serving = self.serving.take();
         let shared = self.handle.shared();
-        let report = stop(shared, shared.config.shutdown_timeout);
+        let report = stop(shared, serving, shared.config.shutdown_timeout);
         if !report.is_clean() {
             eprintln!("sisal: {report}");
         }

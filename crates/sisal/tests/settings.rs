@@ -33,6 +33,9 @@ const NONSENSE: &[(&str, &str, &str)] = &[
     ("SISAL_BLOCKED_AFTER", "never", "seconds such as 1 or 0.5"),
     ("SISAL_SHUTDOWN_TIMEOUT", "soon", "seconds such as 10 or 2.5"),
     ("SISAL_SHUTDOWN_TIMEOUT", "-1", "seconds such as 10 or 2.5"),
+    ("SISAL_SERVE", "6060", "a loopback address with a port"),
+    ("SISAL_SERVE", "0.0.0.0:6060", "or any address if there is a token"),
+    ("SISAL_SERVE_TOKEN", "", "ASCII letters, digits and punctuation"),
 ];
 
 #[test]

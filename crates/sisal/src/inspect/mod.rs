@@ -2,6 +2,7 @@
 //!
 //! - [`snapshot()`], [`fibers`]: everything that can be seen, as plain values, text or JSON.
 //! - [`metrics()`]: counts and lengths, also for Prometheus.
+//! - `serve`: a page in the browser, and data for tools, over HTTP (feature `serve`).
 //! - [`leaks`]: fibers that have waited for long, and that nothing from outside will wake.
 //! - [`external_wait`], [`no_deadlock_check`]: for waits that the search for deadlocks is to leave alone.
 //!
@@ -12,12 +13,15 @@
 //! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `graph` finds cycles, `deadlock` says when nothing can
 //! ever run again.
 
+pub(crate) mod asked;
 mod deadlock;
 mod frame;
 mod graph;
 pub(crate) mod json;
 mod leaks;
 mod metrics;
+#[cfg_attr(not(feature = "serve"), path = "unserved.rs")]
+mod serve;
 mod snapshot;
 #[cfg(feature = "stack-traces")]
 mod stack;
@@ -36,6 +40,12 @@ pub use self::metrics::{
 };
 #[cfg(feature = "metrics")]
 pub use self::metrics::{MetricsReporter, report_metrics};
+#[cfg(feature = "serve")]
+#[doc(hidden)]
+pub use self::serve::{Selection, Source, Wait};
+#[cfg(feature = "serve")]
+pub use self::serve::{ServeOptions, Server, serve};
+pub(crate) use self::serve::{Serving, start};
 pub use self::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };

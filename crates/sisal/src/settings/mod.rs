@@ -19,12 +19,14 @@ mod setting;
 
 pub use error::BuildError;
 
+use crate::inspect::asked::{Asked, Token, is_loopback};
 use crate::sched::stillness::OnDeadlock;
 use setting::{
-    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK,
-    SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
+    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SERVE,
+    SERVE_TOKEN, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The most workers there may be: as many as the kernel's CPU mask names.
@@ -75,6 +77,8 @@ pub(crate) struct Settings {
     pub(crate) on_deadlock: OnDeadlock,
     /// When a fiber that blocks its worker is named, if somebody has said that; nothing is for never.
     pub(crate) blocked_after: Option<Duration>,
+    /// Where the live view is served, if it is. INVARIANT: with a token, or on the loopback interface.
+    pub(crate) serve: Option<Asked>,
 }
 
 /// What a builder was told; `None` is what it wasn't.
@@ -92,6 +96,8 @@ pub(crate) struct Overrides {
     pub(crate) shutdown_timeout: Option<Duration>,
     pub(crate) on_deadlock: Option<OnDeadlock>,
     pub(crate) blocked_after: Option<Duration>,
+    pub(crate) serve: Option<SocketAddr>,
+    pub(crate) serve_token: Option<Token>,
 }
 
 /// Settles every setting: builder first, then the environment, then the default.
@@ -125,6 +131,7 @@ fn resolve_with(
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
         on_deadlock: on_deadlock.map_or_else(OnDeadlock::default, |found| found.value),
         blocked_after: BLOCKED_AFTER.find(overrides.blocked_after, env)?.map(|found| found.value),
+        serve: resolve_serve(overrides, env)?,
     })
 }
 
@@ -189,6 +196,19 @@ fn resolve_max_blocking_threads(overrides: &Overrides, env: Environment<'_>) -> 
     }
 }
 
+fn resolve_serve(overrides: &Overrides, env: Environment<'_>) -> Result<Option<Asked>, BuildError> {
+    let token = match SERVE_TOKEN.find(overrides.serve_token.clone(), env)? {
+        Some(found) => Some(found.if_allowed(Token::is_usable)?),
+        None => None,
+    };
+    let Some(found) = SERVE.find(overrides.serve, env)? else {
+        return Ok(None);
+    };
+    let is_private = |address: &SocketAddr| token.is_some() || is_loopback(address);
+    let address = found.if_allowed(is_private)?;
+    Ok(Some(Asked { address, token, by_builder: overrides.serve.is_some() }))
+}
+
 fn resolve_name(overrides: &Overrides, env: Environment<'_>) -> Result<String, BuildError> {
     match NAME.find(overrides.name.clone(), env)? {
         Some(found) => found.if_allowed(|name| !name.is_empty() && !name.contains('\0')),
@@ -236,6 +256,7 @@ mod tests {
             shutdown_timeout: Duration::from_secs(10),
             on_deadlock: OnDeadlock::default(),
             blocked_after: None,
+            serve: None,
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
         assert!(resolve(&nothing(), |_| None).unwrap().workers >= 1);
@@ -255,6 +276,8 @@ mod tests {
             ("SISAL_STATS", "1"),
             ("SISAL_SHUTDOWN_TIMEOUT", "500ms"),
             ("SISAL_BLOCKED_AFTER", "20ms"),
+            ("SISAL_SERVE", "0.0.0.0:6060"),
+            ("SISAL_SERVE_TOKEN", "secret"),
         ];
         let expected = Settings {
             workers: 5,
@@ -269,6 +292,11 @@ mod tests {
             shutdown_timeout: Duration::from_millis(500),
             on_deadlock: OnDeadlock::default(),
             blocked_after: Some(Duration::from_millis(20)),
+            serve: Some(Asked {
+                address: "0.0.0.0:6060".parse().unwrap(),
+                token: Some(Token::new("secret")),
+                by_builder: false,
+            }),
         };
         assert_eq!(resolved(&nothing(), &variables, 2).unwrap(), expected);
     }
@@ -288,6 +316,8 @@ mod tests {
             shutdown_timeout: Some(Duration::from_secs(1)),
             on_deadlock: Some(OnDeadlock::Cancel),
             blocked_after: Some(Duration::ZERO),
+            serve: Some("[::1]:0".parse().unwrap()),
+            serve_token: Some(Token::new("mine")),
         };
         let variables = [
             ("SISAL_WORKERS", "abc"),
@@ -302,6 +332,8 @@ mod tests {
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
             ("SISAL_ON_DEADLOCK", "maybe"),
             ("SISAL_BLOCKED_AFTER", "soon"),
+            ("SISAL_SERVE", "nowhere"),
+            ("SISAL_SERVE_TOKEN", ""),
         ];
         let expected = Settings {
             workers: 2,
@@ -316,6 +348,11 @@ mod tests {
             shutdown_timeout: Duration::from_secs(1),
             on_deadlock: OnDeadlock::Cancel,
             blocked_after: Some(Duration::ZERO),
+            serve: Some(Asked {
+                address: "[::1]:0".parse().unwrap(),
+                token: Some(Token::new("mine")),
+                by_builder: true,
+            }),
         };
         assert_eq!(resolved(&overrides, &variables, 8).unwrap(), expected);
     }
@@ -407,6 +444,9 @@ mod tests {
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
             (("SISAL_BLOCKED_AFTER", "20us"), "SISAL_BLOCKED_AFTER=20us: expected seconds such as"),
             (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
+            (("SISAL_SERVE", "6060"), "SISAL_SERVE=6060: expected a loopback address with a port such as"),
+            (("SISAL_SERVE", "0.0.0.0:6060"), "SISAL_SERVE=0.0.0.0:6060: expected a loopback address"),
+            (("SISAL_SERVE_TOKEN", "two words"), "SISAL_SERVE_TOKEN=\"two words\": expected ASCII letters"),
         ];
         for (variable, expected) in cases {
             let text = refused(&nothing(), &[variable], 4);

@@ -5,9 +5,11 @@
 
 use super::BuildError;
 use super::env;
+use crate::inspect::asked::Token;
 use crate::sched::stillness::OnDeadlock;
 use std::ffi::OsString;
 use std::fmt::Debug;
+use std::net::SocketAddr;
 use std::ops::RangeBounds;
 use std::time::Duration;
 
@@ -180,4 +182,20 @@ pub(super) static SHUTDOWN_TIMEOUT: Setting<Duration> = Setting {
     parse: env::duration,
     expected: "seconds such as 10 or 2.5, or milliseconds such as 500ms",
     advice: "leave it out for 10 seconds",
+};
+
+pub(super) static SERVE: Setting<SocketAddr> = Setting {
+    name: "serve",
+    variable: "SISAL_SERVE",
+    parse: env::address,
+    expected: "a loopback address with a port such as 127.0.0.1:6060, or any address if there is a token",
+    advice: "set `SISAL_SERVE_TOKEN` for other addresses, or leave it out to serve nothing",
+};
+
+pub(super) static SERVE_TOKEN: Setting<Token> = Setting {
+    name: "serve_token",
+    variable: "SISAL_SERVE_TOKEN",
+    parse: |text| Some(Token::new(text)),
+    expected: "ASCII letters, digits and punctuation without blanks",
+    advice: "leave it out for none",
 };

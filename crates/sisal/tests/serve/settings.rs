@@ -1,0 +1,86 @@
+//! Serving because a setting asks for it.
+
+use super::client::get;
+use super::common::child;
+use super::common::watchdog::guarded;
+use sisal::{BuildError, Runtime};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+/// Where this process serves, from its file.
+fn served_at() -> SocketAddr {
+    let folder = std::path::PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR").unwrap());
+    let line = std::fs::read_to_string(folder.join(format!("sisal/{}", std::process::id()))).unwrap();
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// An address that nobody serves at. Each test has a host of its own, so that no other takes the port.
+fn free_address(host: u8) -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::new(127, 6, 1, host), 0)).unwrap().local_addr().unwrap()
+}
+
+#[test]
+fn the_environment_can_ask_for_it() {
+    let folder = std::env::temp_dir().join(format!("sisal-serve-asked-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let variables = [("SISAL_SERVE", "127.6.2.1:0"), ("XDG_RUNTIME_DIR", folder.to_str().unwrap())];
+    let ended = child::run_in(&variables, || {
+        sisal::run(|| assert_eq!(get(served_at(), "/debug/fibers.json").status, 200));
+        let runtime = Runtime::new().unwrap();
+        let address = served_at();
+        assert_eq!(get(address, "/metrics").status, 200);
+        drop(runtime);
+        drop(TcpListener::bind(address).expect("the port is free"));
+        let runtime = Runtime::new().unwrap();
+        assert!(runtime.shutdown(std::time::Duration::from_secs(60)).is_clean());
+    });
+    ended.well().saying("sisal: serving at http://127.6.2.1:");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_token_comes_from_the_environment_too() {
+    let folder = std::env::temp_dir().join(format!("sisal-serve-token-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let runtime_dir = ("XDG_RUNTIME_DIR", folder.to_str().unwrap());
+    let ended = child::run_in(&[("SISAL_SERVE", "localhost:0"), ("SISAL_SERVE_TOKEN", "s3cret"), runtime_dir], || {
+        sisal::run(|| {
+            assert_eq!(get(served_at(), "/metrics").status, 401);
+            assert_eq!(get(served_at(), "/metrics?token=s3cret").status, 200);
+        });
+    });
+    ended.well().not_saying("s3cret");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_second_runtime_of_a_process_goes_without() {
+    let address = free_address(1).to_string();
+    let ended = child::run_in(&[("SISAL_SERVE", &address)], || {
+        let _first = Runtime::new().unwrap();
+        sisal::run(|| ());
+    });
+    ended.well().saying(&format!("SISAL_SERVE={address}: nothing is served: "));
+}
+
+#[test]
+fn a_builder_that_asks_is_told_when_it_can_not_be() {
+    guarded(|| {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let builder = Runtime::builder().workers(1).serve(taken.local_addr().unwrap());
+        let error = builder.clone().build().unwrap_err();
+        assert!(error.to_string().starts_with("could not make the live view: "), "{error}");
+        assert!(builder.run(|| ()).is_err());
+        let open = Runtime::builder().serve("0.0.0.0:0".parse().unwrap()).build().unwrap_err();
+        assert!(matches!(open, BuildError::Setting { .. }));
+        assert!(open.to_string().contains("SISAL_SERVE_TOKEN"), "{open}");
+    });
+}
+
+#[test]
+fn a_builder_that_asks_is_served() {
+    guarded(|| {
+        let address = free_address(2);
+        let answer = Runtime::builder().serve(address).run(|| get(address, "/metrics").status);
+        assert_eq!(answer.unwrap(), 200);
+    });
+}
