@@ -6,6 +6,7 @@ use crate::sched::shared::Config;
 use crate::settings::{self, BuildError, Overrides};
 use sisal_context::stack::SizeClass;
 use std::panic::Location;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a runtime is to be. What is not set here comes from the environment, and else has a default.
@@ -22,6 +23,7 @@ use std::time::Duration;
 /// | [`verbose`](Self::verbose) | `SISAL_VERBOSE` | no |
 /// | [`stats`](Self::stats) | `SISAL_STATS` | no |
 /// | [`shutdown_timeout`](Self::shutdown_timeout) | `SISAL_SHUTDOWN_TIMEOUT` | 10 seconds |
+/// | [`trace`](Self::trace) | `SISAL_TRACE` | none |
 ///
 /// ```
 /// let runtime = sisal::Runtime::builder().workers(2).name("crunch").build()?;
@@ -98,6 +100,25 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Records what the runtime does from its start, and writes that to a file at its end, for <https://ui.perfetto.dev> or
+    /// `chrome://tracing`: see [`inspect::Trace`](crate::inspect::Trace).
+    ///
+    /// Of each worker the last 65,536 events are kept; the file says how many came before. It is written whole or not at all; one that can't
+    /// be written is said on standard error, and changes nothing else. If the process ends by other means than the runtime's end, such as
+    /// [`std::process::exit`], nothing is written.
+    ///
+    /// ```
+    /// let file = std::env::temp_dir().join(format!("trace-{}.json", std::process::id()));
+    /// sisal::Runtime::builder().trace(&file).run(|| sisal::spawn(|| ()).join().unwrap())?;
+    /// assert!(std::fs::read_to_string(&file).unwrap().contains("traceEvents"));
+    /// # std::fs::remove_file(&file).unwrap();
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> RuntimeBuilder {
+        self.overrides.trace = Some(file.into());
+        self
+    }
+
     /// Starts a runtime in the background.
     ///
     /// # Errors
@@ -140,6 +161,7 @@ impl RuntimeBuilder {
             verbose: settings.verbose,
             stats: settings.stats,
             shutdown_timeout: settings.shutdown_timeout,
+            trace: settings.trace,
         })
     }
 }

@@ -53,6 +53,8 @@ mod blocking;
 mod builder;
 #[cfg(not(loom))]
 pub mod fs;
+#[cfg(not(loom))]
+pub mod inspect;
 mod interop;
 #[cfg(not(loom))]
 pub mod io;

@@ -123,6 +123,11 @@ impl WaitNote {
         self.reason.store(Reason::None as u8, Ordering::Relaxed);
     }
 
+    /// What it waits on, if it does.
+    pub(crate) fn object(&self) -> usize {
+        self.object.load(Ordering::Relaxed)
+    }
+
     /// Why and where it waits, and since when, if it does.
     pub(crate) fn read(&self) -> Option<(Reason, Place, Moment)> {
         let reason = Reason::from_u8(self.reason.load(Ordering::Relaxed));

@@ -78,6 +78,9 @@ impl Worker {
 
     #[inline]
     fn set_current(&self, fiber: Option<FiberRef>) {
+        if self.recording.get() {
+            self.record_switch(fiber);
+        }
         current::with(|current| current.fiber.set(fiber));
         match fiber {
             Some(fiber) => self.remote().shown.show(fiber),
@@ -181,6 +184,9 @@ impl Worker {
             }
             // SAFETY: end and handle are past, and no wait record leads to a fiber that runs.
             unsafe { fiber.free() };
+        }
+        if self.recording.get() {
+            self.record_end();
         }
         current::with(|current| current.fiber.set(None));
         if let Some(limit) = &self.shared.limit
@@ -341,6 +347,9 @@ impl Worker {
     #[inline(always)]
     fn resume_from(&self, me: FiberRef, next: FiberRef) {
         if next == me {
+            if self.recording.get() {
+                self.record_switch(Some(me));
+            }
             return;
         }
         self.resume_bookkeeping(next);

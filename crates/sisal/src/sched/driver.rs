@@ -50,7 +50,14 @@ impl Worker {
 
     /// Gives the driver a turn; true if it made fibers of this worker ready.
     pub(super) fn hear(&self, driver: &dyn Driver, timeout: Option<Duration>) -> bool {
-        self.as_nobody(|| driver.turn(timeout, &mut |token| self.unpark_to_the_end(token)));
+        let mut count = 0;
+        self.as_nobody(|| {
+            driver.turn(timeout, &mut |token| {
+                count += 1;
+                self.unpark_to_the_end(token);
+            })
+        });
+        self.note_heard(count);
         self.heard_at.set(self.now.get());
         !self.ready.is_empty() || self.run_next.get().is_some()
     }

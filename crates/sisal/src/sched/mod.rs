@@ -12,6 +12,7 @@
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
 //! - [`monitor`]: the thread that watches workers; [`overflow`]: what is said when a stack ends.
 //! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done.
+//! - [`events`]: what is recorded while somebody traces; [`record`]: and by a worker.
 
 pub(crate) mod idle;
 
@@ -23,6 +24,8 @@ pub(crate) mod counts;
 pub(crate) mod dispatch;
 #[cfg(not(loom))]
 pub(crate) mod driver;
+#[cfg(not(loom))]
+pub(crate) mod events;
 #[cfg(not(loom))]
 pub(crate) mod grow;
 #[cfg(not(loom))]
@@ -41,6 +44,8 @@ pub(crate) mod overflow;
 pub(crate) mod place;
 #[cfg(not(loom))]
 pub(crate) mod poke;
+#[cfg(not(loom))]
+pub(crate) mod record;
 #[cfg(not(loom))]
 pub(crate) mod remote;
 #[cfg(not(loom))]

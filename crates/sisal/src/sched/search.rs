@@ -126,6 +126,7 @@ impl Worker {
     fn poll(&self) {
         self.drain_inbox();
         let now = self.read_clock();
+        self.heed_tracers(now);
         self.fire_timers(now);
         if now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.look_outside();
@@ -323,6 +324,7 @@ impl Worker {
                 return None;
             }
             let now = self.read_clock();
+            self.heed_tracers(now);
             if now.0 >= started.0 + self.patience.get() || now.0 >= self.timers.earliest() {
                 break;
             }
@@ -374,7 +376,11 @@ impl Worker {
         }
         let waited = oldest.is_some_and(|oldest| self.has_waited(victim, oldest));
         if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
-            return Some(fiber(header));
+            let first = fiber(header);
+            if self.recording.get() {
+                self.record_steal(first, victim);
+            }
+            return Some(first);
         }
         None
     }

@@ -1,6 +1,7 @@
 //! What all workers of a runtime have in common.
 
 use super::counts::Counts;
+use super::events::Events;
 use super::hogs::Hogs;
 use super::idle::{Bed, Idle};
 use super::limit::Limit;
@@ -15,6 +16,7 @@ use crossbeam_utils::CachePadded;
 use sisal_context::stack::{Depot, SizeClass};
 use std::any::Any;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -32,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) verbose: bool,
     pub(crate) stats: bool,
     pub(crate) shutdown_timeout: Duration,
+    /// The file that a trace is written to at the end.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// How far the runtime is.
@@ -67,6 +71,7 @@ pub(crate) struct Shared {
     /// What threads outside of the runtime have done. Several writers.
     pub(crate) outside: CachePadded<Counts>,
     pub(crate) watch: Watch,
+    pub(crate) events: Events,
     pub(crate) roll_call: RollCall,
     /// 1 while the main fiber of `run` has not ended: it is not counted like the others.
     pub(crate) main: AtomicU32,
@@ -97,6 +102,7 @@ impl Shared {
             limit: config.max_fibers.map(Limit::new),
             outside: CachePadded::new(Counts::new()),
             watch: Watch::new(),
+            events: Events::new(config.max_workers),
             roll_call: RollCall::new(),
             main: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),

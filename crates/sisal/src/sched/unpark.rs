@@ -1,6 +1,7 @@
 //! Waking whoever a claim was won on.
 #![allow(unsafe_code, reason = "a fiber names its runtime by pointer")]
 
+use super::events::Kind;
 use super::shared::Shared;
 use super::worker::{self, Worker};
 use crate::fiber::current;
@@ -31,6 +32,7 @@ fn unpark_from_outside(fiber: FiberRef) {
         Arc::increment_strong_count(runtime);
         Arc::from_raw(runtime)
     };
+    shared.events.note_outside(Kind::Wake, fiber);
     shared.send(fiber.home(), fiber);
 }
 
@@ -70,6 +72,9 @@ impl Worker {
     /// The fiber goes first on this worker, on the rest of the running fiber's turn; or to its own worker's inbox.
     #[inline]
     fn unpark_fiber(&self, fiber: FiberRef) {
+        if self.recording.get() {
+            self.record_wake(fiber);
+        }
         let home = fiber.home();
         if home != self.index {
             self.shared.send(home, fiber);
@@ -83,6 +88,9 @@ impl Worker {
     pub(super) fn unpark_to_the_end(&self, token: ClaimToken<Who>) {
         match token.0 {
             Who::Fiber(fiber) if fiber.home() == self.index && self.runs(fiber) => {
+                if self.recording.get() {
+                    self.record_wake(fiber);
+                }
                 // SAFETY: a claimed fiber is in no queue: it is unparked once.
                 unsafe { self.ready.push(fiber.as_ptr()) };
             }

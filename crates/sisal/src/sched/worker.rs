@@ -7,6 +7,7 @@
 use super::alarm::Alarm;
 use super::driver::Driver;
 use super::jobs::Looks;
+use super::record::Recorder;
 use super::remote::Remote;
 use super::search::Polls;
 use super::shared::{ID_BLOCK, Shared};
@@ -44,6 +45,9 @@ pub(crate) struct Worker {
     pub(super) pinned: List<Header>,
     /// A fresh fiber is to get its turn before the next ready one.
     pub(super) fresh_due: Cell<bool>,
+    /// Whether events are recorded.
+    pub(super) recording: Cell<bool>,
+    pub(super) recorder: Recorder,
     /// Counts turns.
     pub(super) tick: Cell<u32>,
     pub(super) polls: Cell<Polls>,
@@ -128,6 +132,8 @@ impl Worker {
             run_next_streak: Cell::new(0),
             pinned: List::new(),
             fresh_due: Cell::new(false),
+            recording: Cell::new(false),
+            recorder: Recorder::new(),
             tick: Cell::new(0),
             polls: Cell::new(Polls::new()),
             looks: Cell::new(Looks::new()),

@@ -21,9 +21,10 @@ pub use error::BuildError;
 
 use setting::{
     Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS,
-    VERBOSE, WORKERS,
+    TRACE, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The most workers there may be: as many as the kernel's CPU mask names.
@@ -68,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) stats: bool,
     /// How long the end of a run waits. INVARIANT: at most [`LONGEST_TIMEOUT`].
     pub(crate) shutdown_timeout: Duration,
+    /// The file that a trace is written to at the end. INVARIANT: has a file name.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// What a builder was told; `None` is what it wasn't.
@@ -83,6 +86,7 @@ pub(crate) struct Overrides {
     pub(crate) verbose: Option<bool>,
     pub(crate) stats: Option<bool>,
     pub(crate) shutdown_timeout: Option<Duration>,
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// Settles every setting: builder first, then the environment, then the default.
@@ -113,6 +117,7 @@ fn resolve_with(
         verbose: verbose.is_some_and(|found| found.value),
         stats: stats.is_some_and(|found| found.value),
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
+        trace: resolve_trace(overrides, env)?,
     })
 }
 
@@ -184,6 +189,15 @@ fn resolve_name(overrides: &Overrides, env: Environment<'_>) -> Result<String, B
     }
 }
 
+fn resolve_trace(overrides: &Overrides, env: Environment<'_>) -> Result<Option<PathBuf>, BuildError> {
+    // `Path::file_name` would take `traces/` for a file called `traces`.
+    let is_directory = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.file_name().is_none();
+    match TRACE.find(overrides.trace.clone(), env)? {
+        Some(found) => found.if_allowed(|path| !is_directory(path)).map(Some),
+        None => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +236,7 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(10),
+            trace: None,
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
         assert!(resolve(&nothing(), |_| None).unwrap().workers >= 1);
@@ -240,6 +255,7 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "1"),
             ("SISAL_SHUTDOWN_TIMEOUT", "500ms"),
+            ("SISAL_TRACE", "traces/1.json"),
         ];
         let expected = Settings {
             workers: 5,
@@ -252,6 +268,7 @@ mod tests {
             verbose: true,
             stats: true,
             shutdown_timeout: Duration::from_millis(500),
+            trace: Some(PathBuf::from("traces/1.json")),
         };
         assert_eq!(resolved(&nothing(), &variables, 2).unwrap(), expected);
     }
@@ -269,6 +286,7 @@ mod tests {
             verbose: Some(false),
             stats: Some(false),
             shutdown_timeout: Some(Duration::from_secs(1)),
+            trace: Some(PathBuf::from("mine.json")),
         };
         let variables = [
             ("SISAL_WORKERS", "abc"),
@@ -281,6 +299,7 @@ mod tests {
             ("SISAL_VERBOSE", "1"),
             ("SISAL_STATS", "maybe"),
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
+            ("SISAL_TRACE", ""),
         ];
         let expected = Settings {
             workers: 2,
@@ -293,6 +312,7 @@ mod tests {
             verbose: false,
             stats: false,
             shutdown_timeout: Duration::from_secs(1),
+            trace: Some(PathBuf::from("mine.json")),
         };
         assert_eq!(resolved(&overrides, &variables, 8).unwrap(), expected);
     }
@@ -319,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_builder_is_told_what_it_may_be_told() {
-        let cases: [(Overrides, &str); 11] = [
+        let cases: [(Overrides, &str); 12] = [
             (
                 Overrides { workers: Some(0), ..nothing() },
                 "workers(0): expected a whole number from 1 to 1024; leave it out to use every CPU this process may use",
@@ -358,6 +378,10 @@ mod tests {
                 Overrides { name: Some("a\0b".to_owned()), ..nothing() },
                 "name(\"a\\0b\"): expected text that isn't empty and has no NUL in it",
             ),
+            (
+                Overrides { trace: Some(PathBuf::from("traces/")), ..nothing() },
+                "trace(\"traces/\"): expected the name of a file to write, such as trace.json; leave it out",
+            ),
         ];
         for (overrides, expected) in cases {
             let text = refused(&overrides, &[], 4);
@@ -382,6 +406,8 @@ mod tests {
             (("SISAL_NAME", ""), "SISAL_NAME=\"\" (set, but empty): expected text that isn't empty"),
             (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
+            (("SISAL_TRACE", ""), "SISAL_TRACE=\"\" (set, but empty): expected the name of a file"),
+            (("SISAL_TRACE", ".."), "SISAL_TRACE=..: expected the name of a file to write"),
             (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
         ];
         for (variable, expected) in cases {

@@ -8,6 +8,7 @@ use super::env;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::ops::RangeBounds;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Answers for the name of an environment variable.
@@ -155,6 +156,14 @@ pub(super) static STATS: Setting<bool> = Setting {
     parse: env::switch,
     expected: "0 or 1",
     advice: "leave it out for 0",
+};
+
+pub(super) static TRACE: Setting<PathBuf> = Setting {
+    name: "trace",
+    variable: "SISAL_TRACE",
+    parse: |text| Some(PathBuf::from(text)),
+    expected: "the name of a file to write, such as trace.json",
+    advice: "leave it out for no trace",
 };
 
 pub(super) static SHUTDOWN_TIMEOUT: Setting<Duration> = Setting {
