@@ -23,7 +23,7 @@ use crate::prim::reason::Reason;
 use std::cell::Cell;
 
 /// How long credit for one event takes to grow, in nanoseconds: some twenty times what one costs (see `examples/trace_cost.rs`).
-const EVENT_EVERY: u64 = 300;
+const EVENT_EVERY: u64 = 1_000;
 
 /// So many events may follow each other without a gap, whatever the rate.
 const MOST_CREDIT: u64 = 8192;

@@ -407,7 +407,14 @@ impl Worker {
         }
         let homed = |worker: usize| self.shared.remotes[worker].shown.homed.load(Ordering::Relaxed);
         let patience = if homed(self.index) > homed(victim) { LEAVE_LANE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
-        if now.0 >= sighting.lane_since.0 + patience { self.take_from_lane(victim) } else { None }
+        if now.0 < sighting.lane_since.0 + patience {
+            return None;
+        }
+        self.take_from_lane(victim).inspect(|&taken| {
+            if self.recording.get() {
+                self.record_steal(taken, victim);
+            }
+        })
     }
 
     /// Whether what is oldest at `victim` was there some time ago already.

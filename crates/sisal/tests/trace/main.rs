@@ -10,6 +10,7 @@ use common::watchdog::guarded;
 use common::{LONG, background, fixed, rounds, shut_down, until, with_workers};
 use sisal::inspect::{self, FlightRecorder};
 use sisal::{Builder, Runtime, chan};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -124,21 +125,35 @@ fn fibers_that_are_taken_by_other_workers_are_marked() {
     guarded(|| {
         let runtime = background(2);
         let recorder = FlightRecorder::start(runtime.handle());
-        // One holds its worker until the other worker has taken what it has spawned.
-        runtime.run(|| {
-            let done = AtomicUsize::new(0);
-            let done: &'static AtomicUsize = Box::leak(Box::new(done));
-            for _ in 0..10 {
-                drop(sisal::spawn(|| done.fetch_add(1, Ordering::Relaxed)));
-            }
-            while done.load(Ordering::Relaxed) == 0 {
-                std::hint::spin_loop();
-            }
-        });
+        runtime.run(|| while !is_taken_by_another() {});
         let checked = check(&recorder.stop().to_json());
         assert!(checked.has_mark("takes #"), "{:?}", checked.marks);
-        assert!(checked.slices.values().flatten().any(|slice| slice.name == "asleep"));
         shut_down(runtime);
+    });
+}
+
+/// Spawns a fiber and holds the worker until it has run. It may have run here, if the spawn gave way.
+fn is_taken_by_another() -> bool {
+    let ran_on = std::sync::Arc::new(OnceLock::new());
+    let by_child = ran_on.clone();
+    drop(sisal::spawn(move || by_child.set(std::thread::current().id())));
+    loop {
+        if let Some(&thread) = ran_on.get() {
+            return thread != std::thread::current().id();
+        }
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn the_sleep_of_a_worker_is_a_slice() {
+    guarded(|| {
+        let runtime = background(1);
+        let recorder = FlightRecorder::start(runtime.handle());
+        until(|| check(&recorder.snapshot().to_json()).turns_of("asleep").len() == 1);
+        shut_down(runtime);
+        let checked = check(&recorder.stop().to_json());
+        assert!(!checked.turns_of("asleep").is_empty() && checked.has_mark("worker 0 goes"));
     });
 }
 
