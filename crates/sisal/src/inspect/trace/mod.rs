@@ -118,7 +118,7 @@ impl FlightRecorder {
         FlightRecorder::begin(handle.shared(), false)
     }
 
-    /// As [`start`](Self::start), for all events, storms included: what takes 14 ns without may take twice that with it. While it is on, all
+    /// As [`start`](Self::start), for all events, storms included: what takes 14 ns without may take three times that with it. While it is on, all
     /// recorders of the runtime get all.
     ///
     /// ```
