@@ -28,7 +28,7 @@ pub(super) fn write(trace: &Trace, writer: &mut dyn Write) -> io::Result<()> {
     write!(out.writer, "\"producer\":\"sisal\",\"runtime\":{},", Quoted(&trace.runtime))?;
     write!(out.writer, "\"duration_ns\":\"{}\",", trace.length)?;
     write!(out.writer, "\"events\":\"{}\",\"lost_events\":\"{}\",", trace.events(), trace.lost())?;
-    write!(out.writer, "\"unrecorded_turns\":\"{}\"}},\"traceEvents\":[\n", trace.unrecorded_turns())?;
+    writeln!(out.writer, "\"unrecorded_turns\":\"{}\"}},\"traceEvents\":[", trace.unrecorded_turns())?;
     out.names()?;
     let slices: Vec<Vec<Slice>> = trace.tracks.iter().map(|track| timeline::slices(track, trace.length)).collect();
     for (track, slices) in trace.tracks.iter().zip(&slices) {

@@ -11,8 +11,6 @@
 mod chrome;
 mod file;
 mod flows;
-#[cfg(test)]
-mod tests;
 mod timeline;
 mod track;
 
