@@ -28,6 +28,7 @@ mod stack;
 mod survey;
 mod text;
 mod to_json;
+mod trace;
 #[cfg_attr(not(feature = "stack-traces"), path = "no_traces.rs")]
 mod traces;
 
@@ -50,6 +51,8 @@ pub use self::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };
 
+pub use self::trace::{FlightRecorder, Trace, flight_recorder, recorded, trace};
+pub(crate) use self::trace::{record_from_the_start, write_at_the_end};
 pub use crate::sched::stillness::OnDeadlock;
 
 use crate::sched::shared::Shared;
