@@ -105,6 +105,16 @@ impl Handle {
     pub fn dump(&self) -> Snapshot {
         of(self.shared())
     }
+
+    /// The same, without the stacks of the fibers: for whoever looks often, and would only throw them away.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// assert!(runtime.handle().dump_without_traces().fibers.iter().all(|fiber| fiber.trace.is_none()));
+    /// ```
+    pub fn dump_without_traces(&self) -> Snapshot {
+        survey::survey(self.shared(), false).snapshot
+    }
 }
 
 pub(crate) fn of(shared: &Shared) -> Snapshot {
