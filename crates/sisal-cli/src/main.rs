@@ -1,8 +1,15 @@
-//! The program `sisal`: tools built on the fibers of the `sisal` crate.
+//! The program `sisal`: tools built on the fibers of the `sisal` crate, and for programs that use it.
 //!
 //! - [`gz`]: a parallel gzip and gunzip.
+//! - [`top`]: shows what the fibers of another process do; [`dump`] and [`trace`] print and record it. [`remote`]: how they ask it.
+//! - [`wording`]: what all of them share.
 
+mod dump;
 mod gz;
+mod remote;
+mod top;
+mod trace;
+mod wording;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -19,16 +26,32 @@ struct CommandLine {
 enum Tool {
     /// Compress or expand files, on all cores: a gzip
     Gz(Box<gz::Arguments>),
+    /// Watch the fibers of a running program
+    Top(top::Arguments),
+    /// Print every fiber of a running program
+    Dump(dump::Arguments),
+    /// Record what a running program's workers do, for Perfetto
+    Trace(trace::Arguments),
 }
 
 fn main() -> ExitCode {
     match CommandLine::try_parse() {
-        Ok(CommandLine { tool: Tool::Gz(arguments) }) => gz::main(*arguments),
+        Ok(CommandLine { tool }) => match tool {
+            Tool::Gz(arguments) => gz::main(*arguments),
+            Tool::Top(arguments) => top::main(arguments),
+            Tool::Dump(arguments) => dump::main(arguments),
+            Tool::Trace(arguments) => trace::main(arguments),
+        },
         Err(error) => {
             // If even that can't be said, there is nobody to tell.
             let _ = error.print();
-            // Not clap's 2, which says "warning" in the language of gzip.
-            ExitCode::from(u8::from(error.use_stderr()))
+            ExitCode::from(if error.use_stderr() { usage_code() } else { 0 })
         }
     }
+}
+
+/// The exit code when the command line makes no sense: 2 says "warning" in the language of gzip.
+fn usage_code() -> u8 {
+    let asks = std::env::args_os().nth(1).is_some_and(|tool| tool == "top" || tool == "dump" || tool == "trace");
+    if asks { 2 } else { 1 }
 }

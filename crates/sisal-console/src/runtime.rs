@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 impl Source for Handle {
     fn look(&mut self) -> Look {
-        let snapshot = self.dump();
+        let snapshot = self.dump_without_traces();
         let deadlocked: HashSet<u64> = snapshot.cycles.iter().flatten().map(|id| id.get()).collect();
         let fibers = snapshot.fibers.iter().map(|fiber| see(fiber, deadlocked.contains(&fiber.id.get())));
         Look {

@@ -9,6 +9,7 @@ use crate::sched::shared::Config;
 use crate::settings::{self, BuildError, Overrides};
 use sisal_context::stack::SizeClass;
 use std::panic::Location;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a runtime is to be. What is not set here comes from the environment, and else has a default.
@@ -28,6 +29,7 @@ use std::time::Duration;
 /// | [`shutdown_timeout`](Self::shutdown_timeout) | `SISAL_SHUTDOWN_TIMEOUT` | 10 seconds |
 /// | `serve` (feature `serve`) | `SISAL_SERVE` | nothing is served |
 /// | `serve_token` (feature `serve`) | `SISAL_SERVE_TOKEN` | none |
+/// | [`trace`](Self::trace) | `SISAL_TRACE` | none |
 ///
 /// ```
 /// let runtime = sisal::Runtime::builder().workers(2).name("crunch").build()?;
@@ -121,6 +123,23 @@ impl RuntimeBuilder {
         self
     }
 
+    /// What to do when no fiber can ever run again: see [`OnDeadlock`].
+    ///
+    /// ```
+    /// use sisal::inspect::OnDeadlock;
+    ///
+    /// let ended = sisal::Runtime::builder().on_deadlock(OnDeadlock::Cancel).run(|| {
+    ///     let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    ///     // Nobody will ever send: the sender is right here.
+    ///     receiver.recv()
+    /// });
+    /// assert!(ended.unwrap().is_err());
+    /// ```
+    pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> RuntimeBuilder {
+        self.overrides.on_deadlock = Some(on_deadlock);
+        self
+    }
+
     /// Serves the [live view](crate::inspect::serve) at this address as long as the runtime is there. An address that is not a
     /// loopback one needs a [token](Self::serve_token).
     ///
@@ -138,20 +157,22 @@ impl RuntimeBuilder {
         self
     }
 
-    /// What to do when no fiber can ever run again: see [`OnDeadlock`].
+    /// Records what the runtime does from its start, and writes that to a file at its end, for <https://ui.perfetto.dev> or
+    /// `chrome://tracing`: see [`inspect::Trace`](crate::inspect::Trace).
+    ///
+    /// Of each worker the last 65,536 events are kept; the file says how many came before. It is written whole or not at all; one that can't
+    /// be written is said on standard error, and changes nothing else. If the process ends by other means than the runtime's end, such as
+    /// [`std::process::exit`], nothing is written.
     ///
     /// ```
-    /// use sisal::inspect::OnDeadlock;
-    ///
-    /// let ended = sisal::Runtime::builder().on_deadlock(OnDeadlock::Cancel).run(|| {
-    ///     let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
-    ///     // Nobody will ever send: the sender is right here.
-    ///     receiver.recv()
-    /// });
-    /// assert!(ended.unwrap().is_err());
+    /// let file = std::env::temp_dir().join(format!("trace-{}.json", std::process::id()));
+    /// sisal::Runtime::builder().trace(&file).run(|| sisal::spawn(|| ()).join().unwrap())?;
+    /// assert!(std::fs::read_to_string(&file).unwrap().contains("traceEvents"));
+    /// # std::fs::remove_file(&file).unwrap();
+    /// # Ok::<(), sisal::BuildError>(())
     /// ```
-    pub fn on_deadlock(mut self, on_deadlock: OnDeadlock) -> RuntimeBuilder {
-        self.overrides.on_deadlock = Some(on_deadlock);
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> RuntimeBuilder {
+        self.overrides.trace = Some(file.into());
         self
     }
 
@@ -205,6 +226,7 @@ impl RuntimeBuilder {
                 asked_for: settings.blocked_after.is_some(),
                 aloud: settings.verbose || settings.blocked_after.is_some(),
             },
+            trace: settings.trace,
         };
         Ok((config, settings.serve))
     }

@@ -86,6 +86,9 @@ pub(crate) fn run_here<T>(
 fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     let shared = Arc::new(Shared::new(config));
     inspect::watch(&shared);
+    if shared.config.trace.is_some() {
+        inspect::record_from_the_start(&shared);
+    }
     if shared.config.verbose {
         let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
         let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
@@ -121,6 +124,7 @@ fn conclude(shared: &Shared, serving: Option<Serving>, timeout: Duration) -> Shu
     } else {
         shared.leftover()
     };
+    write_trace(shared);
     let stats = Stats::of(shared);
     if shared.config.stats {
         eprintln!("sisal: {stats}");
@@ -286,12 +290,20 @@ impl Runtime {
     }
 }
 
+fn write_trace(shared: &Shared) {
+    if let Some(file) = &shared.config.trace {
+        inspect::write_at_the_end(shared, file);
+    }
+}
+
 fn stop(shared: &Arc<Shared>, serving: Option<Serving>, timeout: Duration) -> ShutdownReport {
     crate::prim::fork::refuse_in_child();
     shared.request_stop();
     shared.end_if_quiescent();
     let inside = worker::with_current(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared(), &**shared)));
     if inside && shared.phase() != Phase::Ended {
+        // There will be no better moment.
+        write_trace(shared);
         return ShutdownReport { leaked: Vec::new(), unlisted: 1, stats: Stats::of(shared) };
     }
     conclude(shared, serving, timeout)

@@ -174,6 +174,8 @@ fn a_real_runtime_is_shown() {
         browser.until("document.getElementById('rows').innerText.includes('waits to be let go')");
         browser.press("g");
         browser.until("document.getElementById('picture').textContent.includes('waits to be let go')");
+        browser.press("tr");
+        browser.until("trace.tracks.some((track) => /worker/.test(track.name))");
         browser.press("f");
         drop(let_go);
         assert!(waiter.join().unwrap().is_err());

@@ -1,12 +1,12 @@
 //! From the command line to single files.
 
-use super::failure::plain;
 use super::list::Table;
 use super::report::{Report, say};
 use super::settings::{Action, Settings};
 use super::signals::Signals;
 use super::source::{Found, Source};
 use super::treat::Treatment;
+use crate::wording::plain;
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write, stdin, stdout};
 use std::path::{Path, PathBuf};

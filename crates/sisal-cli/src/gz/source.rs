@@ -1,10 +1,10 @@
 //! The file that is read: opening it, and whether it may be treated at all.
 
-use super::failure::plain;
 use super::input::Input;
 use super::names;
 use super::report::Report;
 use super::settings::{Action, Settings};
+use crate::wording::plain;
 use rustix::fs::OFlags;
 use sisal::fs::{File, Metadata};
 use std::fmt;

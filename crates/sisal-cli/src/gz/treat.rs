@@ -2,7 +2,7 @@
 
 use super::compress::{Plan, compress};
 use super::expand::{Content, Expanded, expand, read_chunk};
-use super::failure::{Failure, plain};
+use super::failure::Failure;
 use super::files::{Run, tell};
 use super::header::{Format, Origin};
 use super::intake::{Chunks, Intake};
@@ -13,6 +13,7 @@ use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
 use super::target::{Target, make_way};
+use crate::wording::plain;
 use sisal::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
 use std::os::fd::AsFd;

@@ -4,6 +4,8 @@ mod defects;
 mod files;
 mod interrupted;
 mod like_gzip;
+#[path = "../common/program.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
 mod program;
 mod round_trips;
 mod samples;

@@ -2,8 +2,8 @@
 //!
 //! - [`snapshot()`], [`fibers`]: everything that can be seen, as plain values, text or JSON.
 //! - [`metrics()`]: counts and lengths, also for Prometheus.
+//! - `serve`: a page in the browser, and data for tools, over HTTP (feature `serve`).
 //! - [`leaks`]: fibers that have waited for long, and that nothing from outside will wake.
-//! - `serve` (feature `serve`): a page in the browser that shows all this as it changes, and the data for tools, over HTTP.
 //! - [`external_wait`], [`no_deadlock_check`]: for waits that the search for deadlocks is to leave alone.
 //!
 //! Looking does not stop the runtime. A worker is kept from going on with another fiber for some microseconds at a time; a fiber that
@@ -11,7 +11,7 @@
 //!
 //! # Inside
 //! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `graph` finds cycles, `deadlock` says when nothing can
-//! ever run again, `serve` serves the live view and `asked` is what settings say of it.
+//! ever run again.
 
 pub(crate) mod asked;
 mod deadlock;
@@ -28,6 +28,7 @@ mod stack;
 mod survey;
 mod text;
 mod to_json;
+mod trace;
 #[cfg_attr(not(feature = "stack-traces"), path = "no_traces.rs")]
 mod traces;
 
@@ -45,13 +46,14 @@ pub use self::metrics::{MetricsReporter, report_metrics};
 pub use self::serve::{Selection, Source, Wait};
 #[cfg(feature = "serve")]
 pub use self::serve::{ServeOptions, Server, serve};
+pub(crate) use self::serve::{Serving, start};
 pub use self::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };
 
+pub use self::trace::{FlightRecorder, Trace, flight_recorder, recorded, trace};
+pub(crate) use self::trace::{record_from_the_start, write_at_the_end};
 pub use crate::sched::stillness::OnDeadlock;
-
-pub(crate) use self::serve::{Serving, start};
 
 use crate::sched::shared::Shared;
 use crate::spawn::Handle;
@@ -102,6 +104,16 @@ impl Handle {
     /// ```
     pub fn dump(&self) -> Snapshot {
         of(self.shared())
+    }
+
+    /// The same, without the stacks of the fibers: for whoever looks often, and would only throw them away.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// assert!(runtime.handle().dump_without_traces().fibers.iter().all(|fiber| fiber.trace.is_none()));
+    /// ```
+    pub fn dump_without_traces(&self) -> Snapshot {
+        survey::survey(self.shared(), false).snapshot
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod cell;
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod cpu_clock;
+pub(crate) mod event_ring;
 pub(crate) mod gate;
 pub(crate) mod id;
 pub(crate) mod lock;
@@ -24,6 +25,8 @@ pub(crate) mod task_parker;
 #[cfg_attr(loom, path = "thread_number_model.rs")]
 pub(crate) mod thread_number;
 pub(crate) mod thread_parker;
+#[cfg(not(loom))]
+pub(crate) mod ticks;
 pub(crate) mod wake_timer;
 
 #[cfg(not(loom))]

@@ -12,13 +12,15 @@
 #![allow(unsafe_code, reason = "an intrusive queue reaches its things by pointer")]
 
 use super::link::{Linked, as_ptr};
-use crate::prim::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::prim::atomic::{AtomicPtr, Ordering};
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicUsize;
 
 /// See the [module](self).
 pub(crate) struct Inbox<T> {
     head: AtomicPtr<T>,
-    /// About how many things there are, while there are any: pushes that meet may count as one.
+    /// About how many things there are, while there are any: pushes that meet may count as one. Nothing follows from it, so that models
+    /// need not know of it.
     about: AtomicUsize,
 }
 

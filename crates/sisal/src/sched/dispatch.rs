@@ -83,6 +83,9 @@ impl Worker {
     /// The worker runs `fiber`, or none, on the stack it is on.
     #[inline]
     fn set_current(&self, fiber: Option<FiberRef>) {
+        if self.recording.get() {
+            self.record_switch(fiber);
+        }
         current::with(|current| current.fiber.set(fiber));
         self.remote().presence.set_running(fiber);
     }
@@ -184,6 +187,9 @@ impl Worker {
             }
             // SAFETY: end and handle are past, and no wait record leads to a fiber that runs.
             unsafe { fiber.free() };
+        }
+        if self.recording.get() {
+            self.record_end();
         }
         current::with(|current| current.fiber.set(None));
         if let Some(limit) = &self.shared.limit
@@ -348,6 +354,9 @@ impl Worker {
     #[inline(always)]
     fn resume_from(&self, me: FiberRef, next: FiberRef) {
         if next == me {
+            if self.recording.get() {
+                self.record_switch(Some(me));
+            }
             return;
         }
         self.resume_bookkeeping(next);

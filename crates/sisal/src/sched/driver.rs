@@ -64,6 +64,7 @@ impl Worker {
         let events = self.as_nobody(|| driver.turn(timeout, &mut |token| self.unpark_to_the_end(token)));
         self.remote().shown.activity.events.tally(events as u64);
         self.show_descriptors();
+        self.note_heard(events as u64);
         self.heard_at.set(self.now.get());
         !self.ready.is_empty() || self.run_next.get().is_some()
     }

@@ -129,6 +129,7 @@ impl Worker {
         let fiber = body::allocate(birth, move || offer.run());
         let freeing = fiber.end.detach(|_| unreachable!("INVARIANT: nobody awaits it"));
         debug_assert_eq!(freeing, Freeing::Theirs);
+        self.note_spawn(fiber);
         self.enqueue_fresh(fiber);
     }
 }

@@ -14,6 +14,7 @@
 //!   a stack ends.
 //! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done,
 //!   [`latency`]: and how soon.
+//! - [`events`]: what is recorded while somebody traces; [`record`]: and by a worker.
 
 pub(crate) mod idle;
 
@@ -29,6 +30,8 @@ pub(crate) mod counts;
 pub(crate) mod dispatch;
 #[cfg(not(loom))]
 pub(crate) mod driver;
+#[cfg(not(loom))]
+pub(crate) mod events;
 #[cfg(not(loom))]
 pub(crate) mod fresh;
 #[cfg(not(loom))]
@@ -51,6 +54,8 @@ pub(crate) mod place;
 pub(crate) mod poke;
 #[cfg(not(loom))]
 pub(crate) mod presence;
+#[cfg(not(loom))]
+pub(crate) mod record;
 #[cfg(not(loom))]
 pub(crate) mod remote;
 #[cfg(not(loom))]

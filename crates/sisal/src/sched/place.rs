@@ -1,6 +1,7 @@
 //! Where a spawned fiber is queued, and who is told of it.
 #![allow(unsafe_code, reason = "fibers are put into intrusive queues")]
 
+use super::events::Kind;
 use super::idle::Found;
 use super::remote::{Life, NO_TURN};
 use super::shared::{Phase, Shared};
@@ -156,6 +157,7 @@ impl Shared {
         if self.phase() != Phase::Running {
             return self.cancel_outside(fiber);
         }
+        self.events.note_outside(Kind::Spawn, fiber);
         match to {
             Placement::Worker(worker) => self.send(worker, fiber),
             Placement::Spread => self.push_to_least_loaded(fiber),

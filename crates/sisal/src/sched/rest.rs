@@ -1,5 +1,6 @@
 //! What a worker does when there is nothing to do: it listens to the outside, and sleeps. The protocol is that of [`idle`](super::idle).
 
+use super::events::Kind;
 use super::idle::Epoch;
 use super::worker::Worker;
 use crate::fiber::pool;
@@ -80,23 +81,32 @@ impl Worker {
     /// Sleeps, and learns from it how patient to be.
     pub(super) fn nap(&self, epoch: Epoch) {
         let lay_down = self.read_clock();
+        self.heed_tracers(lay_down);
+        self.note(Kind::Sleep);
         let timeout = self.time_to_sleep();
         match self.driver.get().filter(|_| self.remote().bed.is_in_driver()) {
             Some(driver) if self.hear(driver.as_ref(), timeout) => {
-                self.rushed.set(self.read_clock().0 - lay_down.0 < RUSH);
+                self.rushed.set(self.wake_up().0 - lay_down.0 < RUSH);
                 // What comes from outside does not come sooner if one looks for it all the time.
                 return self.patience.set(self.patience.get() / 2);
             }
             Some(_) => self.rushed.set(false),
             None => self.remote().bed.sleep(epoch, timeout),
         }
-        let slept = self.read_clock().0 - lay_down.0;
+        let slept = self.wake_up().0 - lay_down.0;
         let patience = self.patience.get();
         self.patience.set(if slept < SHORT_NAP {
             (patience * 2).clamp(LEAST_PATIENCE, MOST_PATIENCE)
         } else {
             (patience / 2).max(LEAST_PATIENCE)
         });
+    }
+
+    fn wake_up(&self) -> Moment {
+        let now = self.read_clock();
+        self.heed_tracers(now);
+        self.note(Kind::Awake);
+        now
     }
 
     fn time_to_sleep(&self) -> Option<Duration> {

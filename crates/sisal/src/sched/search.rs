@@ -123,6 +123,7 @@ impl Worker {
     fn poll(&self) {
         self.drain_inbox();
         let now = self.read_clock();
+        self.heed_tracers(now);
         self.fire_timers(now);
         if now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.look_outside();
@@ -329,6 +330,7 @@ impl Worker {
                 return None;
             }
             let now = self.read_clock();
+            self.heed_tracers(now);
             if now.0 >= started.0 + self.patience.get() || now.0 >= self.timers.earliest() {
                 break;
             }
@@ -381,7 +383,11 @@ impl Worker {
         let waited = oldest.is_some_and(|oldest| self.has_waited(victim, oldest));
         if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
             self.remote().shown.activity.steals.tally(1);
-            return Some(fiber(header));
+            let first = fiber(header);
+            if self.recording.get() {
+                self.record_steal(first, victim);
+            }
+            return Some(first);
         }
         None
     }
@@ -408,9 +414,15 @@ impl Worker {
         }
         let homed = |worker: usize| self.shared.remotes[worker].presence.homed();
         let patience = if homed(self.index) > homed(victim) { LEAVE_LANE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
-        let stolen = (now.0 >= sighting.lane_since.0 + patience).then(|| self.take_from_lane(victim)).flatten();
-        self.remote().shown.activity.steals.tally(stolen.is_some().into());
-        stolen
+        if now.0 < sighting.lane_since.0 + patience {
+            return None;
+        }
+        self.take_from_lane(victim).inspect(|&taken| {
+            self.remote().shown.activity.steals.tally(1);
+            if self.recording.get() {
+                self.record_steal(taken, victim);
+            }
+        })
     }
 
     /// Whether what is oldest at `victim` was there some time ago already.

@@ -2,6 +2,7 @@
 
 use super::blockers::Naming;
 use super::counts::Counts;
+use super::events::Events;
 use super::hogs::Hogs;
 use super::idle::{Bed, Idle};
 use super::limit::Limit;
@@ -17,6 +18,7 @@ use crossbeam_utils::CachePadded;
 use sisal_context::stack::{Depot, SizeClass};
 use std::any::Any;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -36,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) shutdown_timeout: Duration,
     pub(crate) on_deadlock: OnDeadlock,
     pub(crate) naming: Naming,
+    /// The file that a trace is written to at the end.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// How far the runtime is.
@@ -71,6 +75,7 @@ pub(crate) struct Shared {
     /// What threads outside of the runtime have done. Several writers.
     pub(crate) outside: CachePadded<Counts>,
     pub(crate) watch: Watch,
+    pub(crate) events: Events,
     /// 1 while the main fiber of `run` has not ended: it is not counted like the others.
     pub(crate) main: AtomicU32,
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
@@ -102,6 +107,7 @@ impl Shared {
             limit: config.max_fibers.map(Limit::new),
             outside: CachePadded::new(Counts::new()),
             watch: Watch::new(),
+            events: Events::new(config.max_workers),
             main: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
             blocking: OnceLock::new(),

@@ -1,5 +1,6 @@
 //! The threads of a runtime: how workers and the monitor start, run and go.
 
+use super::events::Kind;
 use super::monitor::Monitor;
 use super::remote::Life;
 use super::shared::{Phase, Shared};
@@ -65,8 +66,12 @@ fn start_worker(shared: &Arc<Shared>, index: usize, life: Life) -> io::Result<()
 fn run_worker(shared: &Arc<Shared>, index: usize, stack: Stack) {
     let worker = Worker::new(Arc::clone(shared), index, Some(stack));
     worker.install(|| {
+        worker.heed_tracers_now();
         loop {
+            worker.note(Kind::Begin);
             worker.run_until_done();
+            // Now: as soon as it is absent, there may be another of its number.
+            worker.note(Kind::Gone);
             // A worker that may go because it retires stays if it is needed again meanwhile.
             if shared.phase() == Phase::Ended || shared.remotes[index].change_life(Life::Retiring, Life::Absent) {
                 break;
@@ -148,6 +153,8 @@ pub(crate) fn run_main<T>(
     shared.main.store(1, Ordering::Relaxed);
     let _enrolment = own_threads::enroll(Arc::as_ptr(shared).addr());
     let result = worker.install(|| {
+        worker.heed_tracers_now();
+        worker.note(Kind::Begin);
         let result = worker.run_as(main, || catch_unwind(AssertUnwindSafe(f)));
         fork::refuse_in_child();
         // ORDERING: Release pairs with the Acquire in `unfinished`: all that main spawned is counted.
@@ -157,6 +164,7 @@ pub(crate) fn run_main<T>(
         // Those of the calling thread are nobody else's.
         let spans = spans::leave();
         worker.run_until_done();
+        worker.note(Kind::Gone);
         spans.enter_again();
         result
     });

@@ -1,6 +1,7 @@
 //! Waking whoever a claim was won on.
 #![allow(unsafe_code, reason = "a fiber names its runtime by pointer")]
 
+use super::events::Kind;
 use super::shared::Shared;
 use super::worker::{self, Worker};
 use crate::fiber::current;
@@ -31,6 +32,7 @@ fn unpark_from_outside(fiber: FiberRef) {
         Arc::increment_strong_count(runtime);
         Arc::from_raw(runtime)
     };
+    shared.events.note_outside(Kind::Wake, fiber);
     shared.send(fiber.home(), fiber);
 }
 
@@ -71,6 +73,9 @@ impl Worker {
     #[inline]
     fn unpark_fiber(&self, fiber: FiberRef) {
         self.time_if_due(fiber);
+        if self.recording.get() {
+            self.record_wake(fiber);
+        }
         let home = fiber.home();
         if home != self.index {
             return self.shared.send(home, fiber);
@@ -87,6 +92,9 @@ impl Worker {
         match token.0 {
             Who::Fiber(fiber) if fiber.home() == self.index && self.runs(fiber) => {
                 self.time_if_due(fiber);
+                if self.recording.get() {
+                    self.record_wake(fiber);
+                }
                 // SAFETY: a claimed fiber is in no queue: it is unparked once.
                 unsafe { self.ready.push(fiber.as_ptr()) };
             }

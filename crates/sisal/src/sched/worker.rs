@@ -7,6 +7,7 @@
 use super::alarm::Alarm;
 use super::driver::Driver;
 use super::jobs::Looks;
+use super::record::Recorder;
 use super::remote::Remote;
 use super::search::Polls;
 use super::shared::{ID_BLOCK, Shared};
@@ -44,6 +45,9 @@ pub(crate) struct Worker {
     pub(super) pinned: List<Header>,
     /// A fresh fiber is to get its turn before the next ready one.
     pub(super) fresh_due: Cell<bool>,
+    /// Whether events are recorded.
+    pub(super) recording: Cell<bool>,
+    pub(super) recorder: Recorder,
     /// Counts turns, from where the last worker in this place left off.
     pub(super) tick: Cell<u64>,
     /// From which turn on a fiber that becomes ready is to be timed.
@@ -131,6 +135,8 @@ impl Worker {
             run_next_streak: Cell::new(0),
             pinned: List::new(),
             fresh_due: Cell::new(false),
+            recording: Cell::new(false),
+            recorder: Recorder::new(),
             tick: Cell::new(tick),
             sample_at: Cell::new(tick),
             polls: Cell::new(Polls::new(tick)),

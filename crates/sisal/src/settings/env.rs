@@ -65,15 +65,6 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// `127.0.0.1:6060`, `[::1]:0`, `localhost:6060`
-pub(super) fn address(text: &str) -> Option<SocketAddr> {
-    match text.strip_prefix("localhost:") {
-        // Not looked up: what is asked for has to be on this machine, whatever its files say.
-        Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
-        None => text.parse().ok(),
-    }
-}
-
 /// `exit`, `cancel`, `report`, `ignore`
 pub(super) fn on_deadlock(text: &str) -> Option<OnDeadlock> {
     match text {
@@ -82,6 +73,15 @@ pub(super) fn on_deadlock(text: &str) -> Option<OnDeadlock> {
         "report" => Some(OnDeadlock::Report),
         "ignore" => Some(OnDeadlock::Ignore),
         _ => None,
+    }
+}
+
+/// `127.0.0.1:6060`, `[::1]:0`, `localhost:6060`
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        // Not looked up: what is asked for has to be on this machine, whatever its files say.
+        Some(port) => Some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into()),
+        None => text.parse().ok(),
     }
 }
 

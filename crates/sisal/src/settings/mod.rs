@@ -23,10 +23,11 @@ use crate::inspect::asked::{Asked, Token, is_loopback};
 use crate::sched::stillness::OnDeadlock;
 use setting::{
     BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SERVE,
-    SERVE_TOKEN, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, VERBOSE, WORKERS,
+    SERVE_TOKEN, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, TRACE, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The most workers there may be: as many as the kernel's CPU mask names.
@@ -79,6 +80,8 @@ pub(crate) struct Settings {
     pub(crate) blocked_after: Option<Duration>,
     /// Where the live view is served, if it is. INVARIANT: with a token, or on the loopback interface.
     pub(crate) serve: Option<Asked>,
+    /// The file that a trace is written to at the end. INVARIANT: has a file name.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// What a builder was told; `None` is what it wasn't.
@@ -98,6 +101,7 @@ pub(crate) struct Overrides {
     pub(crate) blocked_after: Option<Duration>,
     pub(crate) serve: Option<SocketAddr>,
     pub(crate) serve_token: Option<Token>,
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// Settles every setting: builder first, then the environment, then the default.
@@ -132,6 +136,7 @@ fn resolve_with(
         on_deadlock: on_deadlock.map_or_else(OnDeadlock::default, |found| found.value),
         blocked_after: BLOCKED_AFTER.find(overrides.blocked_after, env)?.map(|found| found.value),
         serve: resolve_serve(overrides, env)?,
+        trace: resolve_trace(overrides, env)?,
     })
 }
 
@@ -216,6 +221,15 @@ fn resolve_name(overrides: &Overrides, env: Environment<'_>) -> Result<String, B
     }
 }
 
+fn resolve_trace(overrides: &Overrides, env: Environment<'_>) -> Result<Option<PathBuf>, BuildError> {
+    // `Path::file_name` would take `traces/` for a file called `traces`.
+    let is_directory = |path: &Path| path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.file_name().is_none();
+    match TRACE.find(overrides.trace.clone(), env)? {
+        Some(found) => found.if_allowed(|path| !is_directory(path)).map(Some),
+        None => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +271,7 @@ mod tests {
             on_deadlock: OnDeadlock::default(),
             blocked_after: None,
             serve: None,
+            trace: None,
         };
         assert_eq!(resolved(&nothing(), &[], 3).unwrap(), expected);
         assert!(resolve(&nothing(), |_| None).unwrap().workers >= 1);
@@ -278,6 +293,7 @@ mod tests {
             ("SISAL_BLOCKED_AFTER", "20ms"),
             ("SISAL_SERVE", "0.0.0.0:6060"),
             ("SISAL_SERVE_TOKEN", "secret"),
+            ("SISAL_TRACE", "traces/1.json"),
         ];
         let expected = Settings {
             workers: 5,
@@ -297,6 +313,7 @@ mod tests {
                 token: Some(Token::new("secret")),
                 by_builder: false,
             }),
+            trace: Some(PathBuf::from("traces/1.json")),
         };
         assert_eq!(resolved(&nothing(), &variables, 2).unwrap(), expected);
     }
@@ -318,6 +335,7 @@ mod tests {
             blocked_after: Some(Duration::ZERO),
             serve: Some("[::1]:0".parse().unwrap()),
             serve_token: Some(Token::new("mine")),
+            trace: Some(PathBuf::from("mine.json")),
         };
         let variables = [
             ("SISAL_WORKERS", "abc"),
@@ -334,6 +352,7 @@ mod tests {
             ("SISAL_BLOCKED_AFTER", "soon"),
             ("SISAL_SERVE", "nowhere"),
             ("SISAL_SERVE_TOKEN", ""),
+            ("SISAL_TRACE", ""),
         ];
         let expected = Settings {
             workers: 2,
@@ -353,6 +372,7 @@ mod tests {
                 token: Some(Token::new("mine")),
                 by_builder: true,
             }),
+            trace: Some(PathBuf::from("mine.json")),
         };
         assert_eq!(resolved(&overrides, &variables, 8).unwrap(), expected);
     }
@@ -379,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_builder_is_told_what_it_may_be_told() {
-        let cases: [(Overrides, &str); 11] = [
+        let cases: [(Overrides, &str); 12] = [
             (
                 Overrides { workers: Some(0), ..nothing() },
                 "workers(0): expected a whole number from 1 to 1024; leave it out to use every CPU this process may use",
@@ -418,6 +438,10 @@ mod tests {
                 Overrides { name: Some("a\0b".to_owned()), ..nothing() },
                 "name(\"a\\0b\"): expected text that isn't empty and has no NUL in it",
             ),
+            (
+                Overrides { trace: Some(PathBuf::from("traces/")), ..nothing() },
+                "trace(\"traces/\"): expected the name of a file to write, such as trace.json; leave it out",
+            ),
         ];
         for (overrides, expected) in cases {
             let text = refused(&overrides, &[], 4);
@@ -443,6 +467,8 @@ mod tests {
             (("SISAL_VERBOSE", "yes"), "SISAL_VERBOSE=yes: expected 0 or 1"),
             (("SISAL_STATS", "true"), "SISAL_STATS=true: expected 0 or 1"),
             (("SISAL_BLOCKED_AFTER", "20us"), "SISAL_BLOCKED_AFTER=20us: expected seconds such as"),
+            (("SISAL_TRACE", ""), "SISAL_TRACE=\"\" (set, but empty): expected the name of a file"),
+            (("SISAL_TRACE", ".."), "SISAL_TRACE=..: expected the name of a file to write"),
             (("SISAL_SHUTDOWN_TIMEOUT", "soon"), "SISAL_SHUTDOWN_TIMEOUT=soon: expected seconds such as"),
             (("SISAL_SERVE", "6060"), "SISAL_SERVE=6060: expected a loopback address with a port such as"),
             (("SISAL_SERVE", "0.0.0.0:6060"), "SISAL_SERVE=0.0.0.0:6060: expected a loopback address"),

@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::ops::RangeBounds;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Answers for the name of an environment variable.
@@ -174,6 +175,14 @@ pub(super) static ON_DEADLOCK: Setting<OnDeadlock> = Setting {
     parse: env::on_deadlock,
     expected: "exit, cancel, report or ignore",
     advice: "leave it out for exit",
+};
+
+pub(super) static TRACE: Setting<PathBuf> = Setting {
+    name: "trace",
+    variable: "SISAL_TRACE",
+    parse: |text| Some(PathBuf::from(text)),
+    expected: "the name of a file to write, such as trace.json",
+    advice: "leave it out for no trace",
 };
 
 pub(super) static SHUTDOWN_TIMEOUT: Setting<Duration> = Setting {

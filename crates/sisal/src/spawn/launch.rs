@@ -139,6 +139,7 @@ fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKin
 
 #[inline]
 fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) {
+    worker.note_spawn(fiber);
     match start {
         Start::Anywhere => worker.enqueue_fresh(fiber),
         Start::Spread => worker.enqueue_spread(fiber),

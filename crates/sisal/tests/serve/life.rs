@@ -48,6 +48,10 @@ fn a_fiber_that_waits_is_shown_with_its_reason() {
         assert!(shown(&format!("/debug/fibers.json?id={id}")).contains("waits to be let go"));
         assert!(!shown(&format!("/debug/fibers.json?id={id}999")).contains("waits to be let go"));
         assert!(shown("/metrics").contains("sisal_"));
+        assert_eq!(shown("/debug/trace?seconds=0"), r#"{"traceEvents":[]}"#, "nobody records");
+        let _recorder = sisal::inspect::FlightRecorder::start(runtime.handle());
+        assert!(shown("/debug/trace?seconds=0").contains("thread_name"));
+        assert!(shown("/debug/trace?seconds=0.1").contains("thread_name"));
         drop(let_go);
         assert!(waiter.join().unwrap().is_err());
     });

@@ -2,6 +2,7 @@
 
 use crate::inspect::snapshot::Snapshot;
 use crate::inspect::survey::survey;
+use crate::inspect::trace::{FlightRecorder, recorded};
 use crate::spawn::Handle;
 use std::time::Duration;
 
@@ -32,6 +33,9 @@ pub trait Source: Send + Sync {
     fn trace_json(&self, duration: Option<Duration>, wait: Wait<'_>) -> String;
 }
 
+/// The trace of a runtime that nobody records.
+const NOTHING_RECORDED: &str = r#"{"traceEvents":[]}"#;
+
 /// The source that is real: a runtime.
 pub(super) struct Live {
     runtime: Handle,
@@ -41,9 +45,7 @@ impl Live {
     pub(super) fn of(runtime: Handle) -> Live {
         Live { runtime }
     }
-}
 
-impl Live {
     /// What is to be seen just now, of all fibers or of one.
     fn look(&self, selection: Selection) -> Snapshot {
         let mut snapshot = survey(self.runtime.shared(), selection.traces).snapshot;
@@ -72,7 +74,14 @@ impl Source for Live {
     }
 
     fn trace_json(&self, duration: Option<Duration>, wait: Wait<'_>) -> String {
-        duration.into_iter().for_each(wait);
-        r#"{"traceEvents":[]}"#.to_owned()
+        let trace = match duration {
+            Some(duration) => {
+                let recorder = FlightRecorder::start(&self.runtime);
+                wait(duration);
+                Some(recorder.stop())
+            }
+            None => recorded(&self.runtime),
+        };
+        trace.map_or_else(|| NOTHING_RECORDED.to_owned(), |trace| trace.to_json())
     }
 }

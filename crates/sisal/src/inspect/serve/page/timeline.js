@@ -51,7 +51,7 @@ function takeTrace(data) {
   trace.last = all.reduce((most, run) => Math.max(most, run.at + run.long), -Infinity);
   byId("save").disabled = false;
   byId("canvas").hidden = all.length === 0;
-  byId("timeline-text").textContent = ran.length === 0 ? "Nothing ran meanwhile." : plural(ran.length, "run") + " in " + duration((trace.last - trace.first) * 1000) + ". Wheel or + and - zoom, dragging or the arrows move, 0 shows all, a click opens the fiber.";
+  byId("timeline-text").textContent = ran.length === 0 ? (all.length === 0 && byId("seconds").value === "0" ? "Nothing is held: no flight recorder is on." : "Nothing ran meanwhile.") : plural(ran.length, "run") + " in " + duration((trace.last - trace.first) * 1000) + ". Wheel or + and - zoom, dragging or the arrows move, 0 shows all, a click opens the fiber.";
   [trace.from, trace.to] = [trace.first, Math.max(trace.last, trace.first + SHORTEST_SPAN)];
   renderBusiest(ran);
   drawTimeline();

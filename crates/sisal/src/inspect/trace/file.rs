@@ -1,0 +1,41 @@
+//! A file that is there whole or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes a file by way of another beside it, which then takes its name. What is no plain file, such as a terminal or a pipe, is written
+/// directly; where a link leads is what is replaced, not the link.
+pub(super) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Ok(there) if !there.is_file() => fill(File::options().write(true).open(path)?, write),
+        Ok(_) => replace_plain(&fs::canonicalize(path)?, write),
+        Err(_) => replace_plain(path, write),
+    }
+}
+
+fn replace_plain(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    let beside = beside(path);
+    let written = File::create_new(&beside).and_then(|file| fill(file, write)).and_then(|()| fs::rename(&beside, path));
+    if written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists) {
+        // It may not be there at all.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn fill(file: File, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    let mut writer = BufWriter::new(file);
+    write(&mut writer)?;
+    writer.flush()
+}
+
+/// A name in the same directory that nobody else uses.
+fn beside(path: &Path) -> PathBuf {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}-{}.part", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
+    path.with_file_name(name)
+}

@@ -1,0 +1,97 @@
+//! `SISAL_TRACE`, the builder's setting, and files.
+
+use crate::check::check;
+use crate::common::child;
+use crate::common::fixed;
+use crate::common::watchdog::guarded;
+use std::fs;
+use std::path::PathBuf;
+
+/// A directory of one test, gone afterwards.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(test: &str) -> Directory {
+        let path = std::env::temp_dir().join(format!("sisal-trace-{test}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let names = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn sisal_trace_writes_what_a_run_did_from_its_start_to_its_end() {
+    guarded(|| {
+        let directory = Directory::new("run");
+        let ended = child::run_in(&[("SISAL_TRACE", &directory.file("out.json")), ("SISAL_WORKERS", "2")], || {
+            sisal::run(|| {
+                let child = sisal::Builder::new().name("a \"child\"\n").spawn(sisal::yield_now);
+                child.join().unwrap();
+            });
+        });
+        assert_eq!(ended.well().stderr, "");
+        assert_eq!(directory.files(), ["out.json"]);
+        let checked = check(&fs::read_to_string(directory.file("out.json")).unwrap());
+        assert_eq!(checked.turns_of("a \"child\"\n").last().unwrap().1.args["then"], "ended");
+        assert_eq!(checked.turns_of("main").last().unwrap().1.args["then"], "ended");
+        for worker in ["worker 0", "worker 1"] {
+            assert!(checked.has_mark(&format!("{worker} begins")) && checked.has_mark(&format!("{worker} goes")));
+        }
+        assert_eq!(checked.total("lost_events"), 0);
+    });
+}
+
+#[test]
+fn the_builder_traces_a_runtime_in_the_background_too() {
+    guarded(|| {
+        let directory = Directory::new("background");
+        let file = directory.file("out.json");
+        let runtime = fixed(2).trace(&file).build().unwrap();
+        runtime.handle().builder().name("worker bee").spawn(|| ()).join().unwrap();
+        assert_eq!(directory.files(), [""; 0], "nothing before the end");
+        drop(runtime);
+        assert_eq!(check(&fs::read_to_string(&file).unwrap()).turns_of("worker bee").len(), 1);
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_said_and_changes_nothing_else() {
+    guarded(|| {
+        let ended = child::run_in(&[("SISAL_TRACE", "/nowhere/at/all.json")], || {
+            assert_eq!(sisal::run(|| sisal::spawn(|| 7).join().unwrap()), 7);
+        });
+        ended.well().saying("sisal: the trace could not be written to /nowhere/at/all.json: No such file or directory");
+    });
+}
+
+#[test]
+fn a_file_is_replaced_whole_where_a_link_leads_and_devices_are_written_to() {
+    guarded(|| {
+        let directory = Directory::new("replace");
+        let trace = sisal::run(|| sisal::inspect::flight_recorder().unwrap().stop());
+        fs::write(directory.file("old.json"), "old").unwrap();
+        std::os::unix::fs::symlink("old.json", directory.file("link.json")).unwrap();
+        trace.save(directory.file("link.json")).unwrap();
+        assert!(fs::symlink_metadata(directory.file("link.json")).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(directory.file("old.json")).unwrap(), trace.to_json());
+        assert_eq!(directory.files().len(), 2);
+        trace.save("/dev/null").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let error = trace.save(&directory.0).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::IsADirectory);
+    });
+}
