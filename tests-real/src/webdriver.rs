@@ -2,6 +2,7 @@
 
 use crate::program::program;
 use crate::server::Server;
+use base64::prelude::{BASE64_STANDARD, Engine};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -97,9 +98,10 @@ impl Browser {
         (sent.collect(), complaints.collect())
     }
 
-    /// A picture of what is to be seen, in PNG, in base64.
-    pub fn screenshot(&self) -> String {
-        self.call("GET", &format!("/session/{}/screenshot", self.session), &Value::Null).as_str().unwrap().to_owned()
+    /// A picture of what is to be seen, in PNG.
+    pub fn screenshot(&self) -> Vec<u8> {
+        let picture = self.call("GET", &format!("/session/{}/screenshot", self.session), &Value::Null);
+        BASE64_STANDARD.decode(picture.as_str().unwrap()).unwrap()
     }
 
     fn command(&self, path: &str, body: &Value) -> Value {

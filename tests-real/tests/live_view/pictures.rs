@@ -12,7 +12,7 @@ fn pictures_are_taken_when_asked_for() {
     guarded(|| {
         let stage = Stage::with(Story::deadlocked(0, 400));
         let Some((browser, server)) = stage.look() else { return };
-        let take = |name: &str| std::fs::write(folder.join(format!("{name}.b64")), browser.screenshot()).unwrap();
+        let take = |name: &str| std::fs::write(folder.join(format!("{name}.png")), browser.screenshot()).unwrap();
         let theme = |theme: &str| {
             let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
             browser.devtools("Emulation.setEmulatedMedia", &json!({ "features": features }));
