@@ -16,7 +16,7 @@ fn own() -> MutexGuard<'static, Vec<Enrolled>> {
 }
 
 /// Stands for no runtime in particular.
-const NO_RUNTIME: usize = 0;
+pub(crate) const NO_RUNTIME: usize = 0;
 
 /// A thread, and the runtime that it works for.
 #[derive(Copy, Clone, PartialEq, Eq)]

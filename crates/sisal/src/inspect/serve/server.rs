@@ -14,6 +14,7 @@ use super::routes::Routes;
 use super::source::Source;
 use crate::inspect::asked::Token;
 use crate::prim::bell::Bell;
+use crate::prim::own_threads;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;
 use std::io;
@@ -88,7 +89,7 @@ impl Server {
         // Before anybody may ring it.
         shared.bell.descriptor()?;
         let accepting = Arc::clone(&shared);
-        let acceptor = thread::Builder::new().name(NAME.to_owned()).spawn(move || accepting.accept(&listener))?;
+        let acceptor = own_threads::spawn(NAME, move || accepting.accept(&listener))?;
         Ok(Server { address, shared, acceptor: Some(acceptor), process: std::process::id(), _file: file })
     }
 
@@ -129,8 +130,10 @@ impl Shared {
                     Ok((stream, _)) => {
                         if let Some(place) = self.admit(stream) {
                             // A connection that finds no thread is closed, with its place.
-                            let _ =
-                                thread::Builder::new().name(NAME.to_owned()).spawn_scoped(scope, move || place.serve());
+                            let _ = thread::Builder::new().name(NAME.to_owned()).spawn_scoped(scope, move || {
+                                let _enrolment = own_threads::enroll(own_threads::NO_RUNTIME);
+                                place.serve();
+                            });
                         }
                     }
                     Err(error) if is_passing(&error) => {}

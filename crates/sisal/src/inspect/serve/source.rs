@@ -1,5 +1,8 @@
 //! Where the data of the live view come from.
 
+use crate::inspect::snapshot::Snapshot;
+use crate::inspect::survey::survey;
+use crate::inspect::trace::{FlightRecorder, recorded};
 use crate::spawn::Handle;
 use std::time::Duration;
 
@@ -39,36 +42,39 @@ impl Live {
     pub(super) fn of(runtime: Handle) -> Live {
         Live { runtime }
     }
+
+    fn snapshot(&self, selection: Selection) -> Snapshot {
+        let mut snapshot = survey(self.runtime.shared(), selection.traces).snapshot;
+        if let Some(id) = selection.id {
+            snapshot.fibers.retain(|fiber| fiber.id.get() == id);
+        }
+        snapshot
+    }
 }
 
 impl Source for Live {
-    fn fibers_text(&self, _selection: Selection) -> String {
-        format!("{}\n", self.runtime.stats())
+    fn fibers_text(&self, selection: Selection) -> String {
+        self.snapshot(selection).to_string()
     }
 
-    fn fibers_json(&self, _selection: Selection) -> String {
-        let stats = self.runtime.stats();
-        format!(
-            r#"{{"version":1,"runtime":"sisal","pid":{},"workers":[],"counts":{{"live":{},"spawned":{},"finished":{}}},"waits":{{}},"fibers":[],"fresh":[],"threads":[],"objects":[],"cycles":[]}}"#,
-            std::process::id(),
-            stats.spawned - stats.finished,
-            stats.spawned,
-            stats.finished
-        )
+    fn fibers_json(&self, selection: Selection) -> String {
+        self.snapshot(selection).to_json()
     }
 
     fn metrics_text(&self) -> String {
-        let stats = self.runtime.stats();
-        format!("sisal_fibers_spawned_total {}\nsisal_fibers_finished_total {}\n", stats.spawned, stats.finished)
+        self.runtime.metrics().to_prometheus()
     }
 
     fn metrics_json(&self) -> String {
-        let stats = self.runtime.stats();
-        format!(r#"{{"spawned":{},"finished":{}}}"#, stats.spawned, stats.finished)
+        self.runtime.metrics().to_json()
     }
 
     fn trace_json(&self, duration: Option<Duration>, wait: Wait<'_>) -> String {
-        duration.into_iter().for_each(wait);
-        r#"{"traceEvents":[]}"#.to_owned()
+        let Some(duration) = duration else {
+            return recorded(&self.runtime).map_or_else(|| r#"{"traceEvents":[]}"#.to_owned(), |trace| trace.to_json());
+        };
+        let recorder = FlightRecorder::start(&self.runtime);
+        wait(duration);
+        recorder.stop().to_json()
     }
 }
