@@ -1,12 +1,13 @@
 //! Setting up a runtime.
 
+use crate::inspect::Attendance;
 use crate::inspect::OnDeadlock;
-use crate::inspect::asked::Asked;
 use crate::prim::reason::Place;
 use crate::runtime::{self, Runtime};
 use crate::sched::blockers::Naming;
 use crate::sched::shared::Config;
 use crate::settings::{self, BuildError, Overrides};
+use crate::signal::Signal;
 use sisal_context::stack::SizeClass;
 use std::panic::Location;
 use std::path::PathBuf;
@@ -27,6 +28,8 @@ use std::time::Duration;
 /// | [`stats`](Self::stats) | `SISAL_STATS` | no |
 /// | [`blocked_after`](Self::blocked_after) | `SISAL_BLOCKED_AFTER` | 100 ms, if [`verbose`](Self::verbose) |
 /// | [`shutdown_timeout`](Self::shutdown_timeout) | `SISAL_SHUTDOWN_TIMEOUT` | 10 seconds |
+/// | [`on_deadlock`](Self::on_deadlock) | `SISAL_ON_DEADLOCK` | report, and exit code 124 |
+/// | [`dump_on_signal`](Self::dump_on_signal) | `SISAL_DUMP=quit` | none |
 /// | `serve` (feature `serve`) | `SISAL_SERVE` | nothing is served |
 /// | `serve_token` (feature `serve`) | `SISAL_SERVE_TOKEN` | none |
 /// | [`trace`](Self::trace) | `SISAL_TRACE` | none |
@@ -140,6 +143,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Prints a [dump](Runtime::dump) on standard error whenever this signal comes, and goes on.
+    pub fn dump_on_signal(mut self, signal: Signal) -> RuntimeBuilder {
+        self.overrides.dump_on = Some(signal);
+        self
+    }
+
     /// Serves the [live view](crate::inspect::serve) at this address as long as the runtime is there. An address that is not a
     /// loopback one needs a [token](Self::serve_token).
     ///
@@ -181,8 +190,8 @@ impl RuntimeBuilder {
     /// # Errors
     /// See [`BuildError`].
     pub fn build(self) -> Result<Runtime, BuildError> {
-        let (config, serve) = self.config()?;
-        Runtime::start(config, serve)
+        let (config, attendance) = self.config()?;
+        Runtime::start(config, &attendance)
     }
 
     /// Runs `f` as the main fiber of a runtime, of which the calling thread is a worker until `f` returns. See
@@ -201,11 +210,11 @@ impl RuntimeBuilder {
     }
 
     pub(crate) fn run_at<T>(self, place: Place, f: impl FnOnce() -> T) -> Result<T, BuildError> {
-        let (config, serve) = self.config()?;
-        runtime::run_here(config, serve, place, f)
+        let (config, attendance) = self.config()?;
+        runtime::run_here(config, &attendance, place, f)
     }
 
-    fn config(&self) -> Result<(Config, Option<Asked>), BuildError> {
+    fn config(&self) -> Result<(Config, Attendance), BuildError> {
         let settings = settings::resolve(&self.overrides, |name| std::env::var_os(name))?;
         let class = SizeClass::for_usable(settings.stack_size)
             .unwrap_or_else(|error| unreachable!("INVARIANT: the settings allow no other stack sizes: {error}"));
@@ -228,6 +237,6 @@ impl RuntimeBuilder {
             },
             trace: settings.trace,
         };
-        Ok((config, settings.serve))
+        Ok((config, Attendance { serve: settings.serve, dump_on: settings.dump_on }))
     }
 }

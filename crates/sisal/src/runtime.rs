@@ -4,8 +4,7 @@
 use crate::blocking;
 use crate::builder::RuntimeBuilder;
 use crate::fiber::info::Fiber;
-use crate::inspect::asked::Asked;
-use crate::inspect::{self, Metrics, Serving, Snapshot};
+use crate::inspect::{self, Attendance, Attendants, Metrics, Snapshot};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
@@ -56,7 +55,7 @@ pub fn run<T>(f: impl FnOnce() -> T) -> T {
 /// Runs `f` with the calling thread as worker 0 of a new runtime.
 pub(crate) fn run_here<T>(
     config: Config,
-    serve: Option<Asked>,
+    attendance: &Attendance,
     place: Place,
     f: impl FnOnce() -> T,
 ) -> Result<T, BuildError> {
@@ -65,7 +64,7 @@ pub(crate) fn run_here<T>(
     }
     crate::prim::fork::refuse_in_child();
     let shared = new_shared(config)?;
-    let serving = start_serving(serve, &shared)?;
+    let attendants = attend(attendance, &shared)?;
     let stack = threads::first_stack(&shared).map_err(|error| BuildError::io("the first stack", error))?;
     if let Err(error) = threads::start(&shared, 1) {
         threads::give_back(&shared, stack);
@@ -76,7 +75,7 @@ pub(crate) fn run_here<T>(
         let _ = limit.try_enter();
     }
     let result = threads::run_main(&shared, stack, place, f);
-    let report = conclude(&shared, serving, Duration::ZERO);
+    let report = conclude(&shared, attendants, Duration::ZERO);
     if !report.is_clean() {
         eprintln!("sisal: {report}");
     }
@@ -101,19 +100,16 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
     Ok(shared)
 }
 
-/// Serves the live view of a runtime, if it is asked for.
-fn start_serving(serve: Option<Asked>, shared: &Arc<Shared>) -> Result<Option<Serving>, BuildError> {
-    match serve {
-        None => Ok(None),
-        Some(asked) => inspect::start(&asked, &Handle::new(Arc::clone(shared)))
-            .map_err(|error| BuildError::io("the live view", error)),
-    }
+/// Has those look at a runtime who are asked for.
+fn attend(asked: &Attendance, shared: &Arc<Shared>) -> Result<Attendants, BuildError> {
+    Attendants::start(asked, &Handle::new(Arc::clone(shared)))
+        .map_err(|error| BuildError::io("the live view, or what dumps at a signal", error))
 }
 
 /// Waits for the end of a stopped runtime, and says what is left of it. Until then it is shown.
-fn conclude(shared: &Shared, serving: Option<Serving>, timeout: Duration) -> ShutdownReport {
+fn conclude(shared: &Shared, attendants: Attendants, timeout: Duration) -> ShutdownReport {
     let has_ended = {
-        let _shown = serving;
+        let _shown = attendants;
         shared.wait_for_end(Moment::now().after(timeout))
     };
     let leftover = if has_ended {
@@ -146,7 +142,7 @@ fn conclude(shared: &Shared, serving: Option<Serving>, timeout: Duration) -> Shu
 /// ```
 pub struct Runtime {
     handle: Handle,
-    serving: Option<Serving>,
+    attendants: Attendants,
 }
 
 impl Runtime {
@@ -176,12 +172,12 @@ impl Runtime {
         RuntimeBuilder::default()
     }
 
-    pub(crate) fn start(config: Config, serve: Option<Asked>) -> Result<Runtime, BuildError> {
+    pub(crate) fn start(config: Config, attendance: &Attendance) -> Result<Runtime, BuildError> {
         crate::prim::fork::refuse_in_child();
         let shared = new_shared(config)?;
-        let serving = start_serving(serve, &shared)?;
+        let attendants = attend(attendance, &shared)?;
         threads::start(&shared, 0).map_err(|error| BuildError::io("the worker threads", error))?;
-        Ok(Runtime { handle: Handle::new(shared), serving })
+        Ok(Runtime { handle: Handle::new(shared), attendants })
     }
 
     /// Runs `f` in a fiber of this runtime and returns what it returns. The caller waits: a thread blocks, a fiber of another
@@ -281,12 +277,12 @@ impl Runtime {
     /// assert_eq!(report.stats.spawned, 1);
     /// ```
     pub fn shutdown(mut self, timeout: Duration) -> ShutdownReport {
-        let serving = self.serving.take();
+        let attendants = mem::take(&mut self.attendants);
         // Dropping would do it again.
         let runtime = mem::ManuallyDrop::new(self);
         // SAFETY: taken out once, of a runtime that is not dropped.
         let handle = unsafe { ptr::read(&runtime.handle) };
-        stop(handle.shared(), serving, timeout)
+        stop(handle.shared(), attendants, timeout)
     }
 }
 
@@ -296,7 +292,7 @@ fn write_trace(shared: &Shared) {
     }
 }
 
-fn stop(shared: &Arc<Shared>, serving: Option<Serving>, timeout: Duration) -> ShutdownReport {
+fn stop(shared: &Arc<Shared>, attendants: Attendants, timeout: Duration) -> ShutdownReport {
     crate::prim::fork::refuse_in_child();
     shared.request_stop();
     shared.end_if_quiescent();
@@ -306,14 +302,14 @@ fn stop(shared: &Arc<Shared>, serving: Option<Serving>, timeout: Duration) -> Sh
         write_trace(shared);
         return ShutdownReport { leaked: Vec::new(), unlisted: 1, stats: Stats::of(shared) };
     }
-    conclude(shared, serving, timeout)
+    conclude(shared, attendants, timeout)
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        let serving = self.serving.take();
+        let attendants = mem::take(&mut self.attendants);
         let shared = self.handle.shared();
-        let report = stop(shared, serving, shared.config.shutdown_timeout);
+        let report = stop(shared, attendants, shared.config.shutdown_timeout);
         if !report.is_clean() {
             eprintln!("sisal: {report}");
         }

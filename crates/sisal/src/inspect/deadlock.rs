@@ -10,19 +10,21 @@
 //! A possible one is reported once, after a longer while, and only if somebody waits for the runtime: fibers that wait in the
 //! background for what a thread will send are nothing unusual.
 
-use super::snapshot::{FiberState, Snapshot};
+use super::snapshot::{FiberInfo, FiberState, Snapshot};
 use super::survey::{Survey, survey};
 use super::text::{Described, Roughly};
+use crate::fiber::FiberId;
 use crate::fiber::current;
 use crate::fiber::flags::Outlook;
 use crate::park::waiting_threads;
+use crate::prim::clock::Moment;
 use crate::prim::own_threads;
 use crate::prim::reason::Reason;
 use crate::sched::shared::Shared;
 use crate::sched::stillness::OnDeadlock;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The exit code of a process that ends because of a deadlock.
@@ -38,6 +40,7 @@ static REPORTED: AtomicBool = AtomicBool::new(false);
 pub(super) fn watch(shared: &Shared) {
     if shared.config.on_deadlock != OnDeadlock::Ignore {
         let _ = shared.stillness.examiner.set(examine);
+        let _ = shared.stillness.patrol.set(patrol);
     }
 }
 
@@ -66,6 +69,37 @@ fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
         _ => {}
     }
     None
+}
+
+/// Reports fibers that wait for one another while others run, each cycle once.
+fn patrol(shared: &Shared) {
+    static REPORTED: Mutex<Vec<(Moment, FiberId)>> = Mutex::new(Vec::new());
+    let survey = survey(shared, false);
+    let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    for cycle in &survey.snapshot.cycles {
+        // A fiber that waits in a cycle does so for ever. Numbers are those of one runtime, which is known by when it began.
+        let known = cycle.iter().map(|&id| (shared.started, id)).collect::<Vec<_>>();
+        if !known.iter().any(|fiber| reported.contains(fiber)) {
+            eprint!("sisal: {}", Partial { snapshot: &survey.snapshot, cycle });
+            reported.extend(known);
+        }
+    }
+}
+
+/// What is printed of a cycle while other fibers run.
+struct Partial<'a> {
+    snapshot: &'a Snapshot,
+    cycle: &'a [FiberId],
+}
+
+impl fmt::Display for Partial<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "deadlock: {} fibers wait for one another, while others run", self.cycle.len())?;
+        let fibers = self.cycle.iter().filter_map(|&id| self.snapshot.fiber(id));
+        fibers.into_iter().try_for_each(|fiber| write_fiber(f, self.snapshot, fiber))?;
+        write!(f, "  ")?;
+        self.snapshot.write_cycle(f, self.cycle)
+    }
 }
 
 /// Whether there are fibers that wait, and nothing that the runtime knows of will ever wake one.
@@ -122,12 +156,7 @@ impl fmt::Display for Report<'_> {
         let counts = &snapshot.counts;
         writeln!(f, "  fibers: {} parked, {} done, {} spawned", counts.parked, counts.finished, counts.spawned)?;
         for fiber in &snapshot.fibers {
-            let Some(wait) = &fiber.wait else { continue };
-            writeln!(f, "  fiber {}: {} at {} for {}", fiber.title(), wait.reason, wait.place, Roughly(wait.since))?;
-            if let Some(object) = wait.object.and_then(|number| snapshot.object(number)) {
-                writeln!(f, "    on {}", Described(object))?;
-            }
-            writeln!(f, "    spawned at {}", fiber.spawned_at)?;
+            write_fiber(f, snapshot, fiber)?;
         }
         for thread in &snapshot.threads {
             let name = thread.name.as_deref().unwrap_or("without a name");
@@ -141,6 +170,16 @@ impl fmt::Display for Report<'_> {
         }
         snapshot.write_cycles(f)
     }
+}
+
+/// A fiber that waits: why, where, on what.
+fn write_fiber(f: &mut fmt::Formatter<'_>, snapshot: &Snapshot, fiber: &FiberInfo) -> fmt::Result {
+    let Some(wait) = &fiber.wait else { return Ok(()) };
+    writeln!(f, "  fiber {}: {} at {} for {}", fiber.title(), wait.reason, wait.place, Roughly(wait.since))?;
+    if let Some(object) = wait.object.and_then(|number| snapshot.object(number)) {
+        writeln!(f, "    on {}", Described(object))?;
+    }
+    writeln!(f, "    spawned at {}", fiber.spawned_at)
 }
 
 /// Runs `f`, whose waits are ended by something that the runtime does not know of: a thread of another library, a signal handler, another

@@ -10,10 +10,11 @@
 //! runs goes on running.
 //!
 //! # Inside
-//! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `graph` finds cycles, `deadlock` says when nothing can
+//! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `attendants` look because settings ask for it, `graph` finds cycles, `deadlock` says when nothing can
 //! ever run again.
 
 pub(crate) mod asked;
+mod attendants;
 mod deadlock;
 mod frame;
 mod graph;
@@ -32,6 +33,7 @@ mod trace;
 #[cfg_attr(not(feature = "stack-traces"), path = "no_traces.rs")]
 mod traces;
 
+pub(crate) use self::attendants::{Attendance, Attendants};
 pub use self::deadlock::{external_wait, no_deadlock_check};
 pub use self::frame::Frame;
 pub use self::leaks::leaks;
@@ -46,7 +48,6 @@ pub use self::metrics::{MetricsReporter, report_metrics};
 pub use self::serve::{Selection, Source, Wait};
 #[cfg(feature = "serve")]
 pub use self::serve::{ServeOptions, Server, serve};
-pub(crate) use self::serve::{Serving, start};
 pub use self::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };

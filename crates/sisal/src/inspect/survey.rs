@@ -14,6 +14,7 @@ use crate::fiber::header::Header;
 use crate::fiber::wait_note::Noted;
 use crate::park::waiting_threads;
 use crate::prim::clock::Moment;
+use crate::prim::id::FiberId;
 use crate::prim::object::{Object, Owner, Sight};
 use crate::prim::reason::Reason;
 use crate::sched::presence::Sighted;
@@ -32,6 +33,7 @@ pub(super) struct Survey {
 /// What was seen of a fiber's wait.
 pub(super) struct Seen {
     pub(super) reason: Reason,
+    pub(super) since: Moment,
     /// What it waits for, and how. Several if the first of them counts.
     pub(super) awaited: Vec<(Reason, usize)>,
     pub(super) outlook: Outlook,
@@ -45,7 +47,28 @@ pub(super) struct Seen {
 type Objects = BTreeMap<usize, ObjectInfo>;
 
 /// Looks at the runtime, and if wanted at the stacks of its fibers.
+///
+/// Fibers are seen one after the other: what looks like a cycle may be made of waits that were not there at the same time. So a second
+/// look is taken then, and only those are believed in which the same fibers still wait for one another, and have done so since before the
+/// first look.
 pub(super) fn survey(shared: &Shared, with_traces: bool) -> Survey {
+    let mut first = look(shared, with_traces);
+    if !first.snapshot.cycles.is_empty() {
+        let second = look(shared, false);
+        let waits = |survey: &Survey, id: FiberId| {
+            let place = survey.snapshot.fibers.iter().position(|fiber| fiber.id == id);
+            place.map(|place| survey.waits[place].since)
+        };
+        first.snapshot.cycles = std::mem::take(&mut first.snapshot.cycles)
+            .into_iter()
+            .filter(|cycle| second.snapshot.cycles.contains(cycle))
+            .filter(|cycle| cycle.iter().all(|&id| waits(&first, id) == waits(&second, id)))
+            .collect();
+    }
+    first
+}
+
+fn look(shared: &Shared, with_traces: bool) -> Survey {
     let begun = Moment::now();
     let mut traces = Traces::new(with_traces);
     let mut fibers = Vec::new();
@@ -135,6 +158,7 @@ fn see(sighted: &Sighted<'_>, worker: usize, now: Moment, objects: &mut Objects)
     };
     let mut seen = Seen {
         reason,
+        since: noted.map_or(now, |noted| noted.since),
         awaited: Vec::new(),
         outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
         is_outside: reason.is_outside(),
@@ -217,6 +241,7 @@ fn see_threads(now: Moment, objects: &mut Objects) -> Vec<ThreadInfo> {
     waiting_threads::look(|thread| {
         let mut seen = Seen {
             reason: thread.reason,
+            since: thread.since,
             awaited: Vec::new(),
             outlook: Outlook::Inside,
             is_outside: false,

@@ -1,6 +1,7 @@
 //! Snapshots as text, for people: fibers that wait alike are put together and counted.
 
 use super::snapshot::{FiberInfo, FiberState, ObjectInfo, Snapshot};
+use crate::fiber::FiberId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -119,17 +120,18 @@ impl Snapshot {
 
     /// The cycles, one line each.
     pub(super) fn write_cycles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for cycle in &self.cycles {
-            write!(f, "cycle: ")?;
-            for id in cycle {
-                let Some(fiber) = self.fiber(*id) else { continue };
-                let reason = fiber.wait.as_ref().map_or("", |wait| wait.reason.as_str());
-                write!(f, "{} ({reason}) waits for ", fiber.title())?;
-            }
-            let first = cycle.first().and_then(|id| self.fiber(*id));
-            writeln!(f, "{}", first.map_or_else(String::new, FiberInfo::title))?;
+        self.cycles.iter().try_for_each(|cycle| self.write_cycle(f, cycle))
+    }
+
+    pub(super) fn write_cycle(&self, f: &mut fmt::Formatter<'_>, cycle: &[FiberId]) -> fmt::Result {
+        write!(f, "cycle: ")?;
+        for id in cycle {
+            let Some(fiber) = self.fiber(*id) else { continue };
+            let reason = fiber.wait.as_ref().map_or("", |wait| wait.reason.as_str());
+            write!(f, "{} ({reason}) waits for ", fiber.title())?;
         }
-        Ok(())
+        let first = cycle.first().and_then(|id| self.fiber(*id));
+        writeln!(f, "{}", first.map_or_else(String::new, FiberInfo::title))
     }
 }
 

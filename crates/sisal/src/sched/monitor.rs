@@ -17,7 +17,7 @@
 use super::blockers::Blocker;
 use super::remote::Life;
 use super::shared::{Phase, Shared};
-use super::stillness::Vigil;
+use super::stillness::{Patrol, Vigil};
 use super::threads;
 use crate::fiber::pool;
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
@@ -146,6 +146,7 @@ pub(super) struct Monitor {
     last_busy: Moment,
     last_trim: Moment,
     vigil: Vigil,
+    patrol: Patrol,
 }
 
 impl Monitor {
@@ -161,6 +162,7 @@ impl Monitor {
             last_busy: now,
             last_trim: now,
             vigil: Vigil::default(),
+            patrol: Patrol::new(now),
         }
     }
 
@@ -172,6 +174,7 @@ impl Monitor {
             }
             self.look_at_workers();
             self.trim();
+            self.patrol.go(&self.shared, self.now);
             let vigil = self.vigil.keep(&self.shared, self.now);
             if self.workers_need_it() {
                 self.last_busy = self.now;

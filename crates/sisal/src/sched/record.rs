@@ -129,7 +129,7 @@ impl Worker {
     fn end_gap(&self) -> bool {
         let Some(since) = self.recorder.gap.take() else { return false };
         let turns = self.tick.get().wrapping_sub(since);
-        self.push(Event::now(Kind::GapOver).with_object(turns.into()));
+        self.push(Event::now(Kind::GapOver).with_object(turns));
         self.recording.set(true);
         true
     }

@@ -40,6 +40,8 @@ pub(crate) type Examiner = fn(&Arc<Shared>, Duration) -> Option<Duration>;
 
 /// What the scheduler keeps for it.
 pub(crate) struct Stillness {
+    /// Called by the monitor now and then while fibers run: some may wait for one another.
+    pub(crate) patrol: OnceLock<fn(&Shared)>,
     /// 1 while a worker wants the runtime to be examined.
     asked: AtomicU32,
     pub(crate) examiner: OnceLock<Examiner>,
@@ -47,7 +49,7 @@ pub(crate) struct Stillness {
 
 impl Stillness {
     pub(crate) fn new() -> Stillness {
-        Stillness { asked: AtomicU32::new(0), examiner: OnceLock::new() }
+        Stillness { patrol: OnceLock::new(), asked: AtomicU32::new(0), examiner: OnceLock::new() }
     }
 }
 
@@ -85,6 +87,33 @@ impl Shared {
     /// A number that changes whenever a fiber gets its turn.
     fn turns(&self) -> u64 {
         self.remotes.iter().fold(0, |sum, remote| sum.wrapping_add(remote.shown.heartbeat.load(Ordering::Relaxed)))
+    }
+}
+
+/// When the monitor has looked for fibers that wait for one another while the others run, and when it will again.
+pub(super) struct Patrol {
+    due: Moment,
+}
+
+/// How often it looks at most.
+const PATROL_EVERY: Duration = Duration::from_secs(1);
+/// How much longer than a look the time between two is.
+const PATROL_SHARE: u32 = 100;
+
+impl Patrol {
+    pub(super) fn new(now: Moment) -> Patrol {
+        Patrol { due: now.after(PATROL_EVERY) }
+    }
+
+    /// Looks if it is time.
+    pub(super) fn go(&mut self, shared: &Shared, now: Moment) {
+        if now >= self.due
+            && let Some(patrol) = shared.stillness.patrol.get()
+        {
+            patrol(shared);
+            let after = Moment::now();
+            self.due = after.after(PATROL_EVERY.max(after.since(now) * PATROL_SHARE));
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! by a script whose own variable was empty should not pass for one that isn't set.
 
 use crate::sched::stillness::OnDeadlock;
+use crate::signal::Signal;
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -62,6 +63,16 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
         decimal(number).map(|milliseconds| seconds(milliseconds / 1e3))
     } else {
         decimal(text.strip_suffix('s').unwrap_or(text)).map(seconds)
+    }
+}
+
+/// `quit`, `usr1`, `usr2`
+pub(super) fn dump_on(text: &str) -> Option<Signal> {
+    match text {
+        "quit" => Some(Signal::QUIT),
+        "usr1" => Some(Signal::USER1),
+        "usr2" => Some(Signal::USER2),
+        _ => None,
     }
 }
 

@@ -21,9 +21,10 @@ pub use error::BuildError;
 
 use crate::inspect::asked::{Asked, Token, is_loopback};
 use crate::sched::stillness::OnDeadlock;
+use crate::signal::Signal;
 use setting::{
-    BLOCKED_AFTER, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK, SERVE,
-    SERVE_TOKEN, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, TRACE, VERBOSE, WORKERS,
+    BLOCKED_AFTER, DUMP_ON, Environment, MAX_BLOCKING_THREADS, MAX_FIBERS, MAX_STACKS, MAX_WORKERS, NAME, ON_DEADLOCK,
+    SERVE, SERVE_TOKEN, SHUTDOWN_TIMEOUT, STACK_SIZE, STATS, TRACE, VERBOSE, WORKERS,
 };
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -76,6 +77,8 @@ pub(crate) struct Settings {
     pub(crate) shutdown_timeout: Duration,
     /// What to do when no fiber can ever run again.
     pub(crate) on_deadlock: OnDeadlock,
+    /// The signal to print a dump at.
+    pub(crate) dump_on: Option<Signal>,
     /// When a fiber that blocks its worker is named, if somebody has said that; nothing is for never.
     pub(crate) blocked_after: Option<Duration>,
     /// Where the live view is served, if it is. INVARIANT: with a token, or on the loopback interface.
@@ -98,6 +101,7 @@ pub(crate) struct Overrides {
     pub(crate) stats: Option<bool>,
     pub(crate) shutdown_timeout: Option<Duration>,
     pub(crate) on_deadlock: Option<OnDeadlock>,
+    pub(crate) dump_on: Option<Signal>,
     pub(crate) blocked_after: Option<Duration>,
     pub(crate) serve: Option<SocketAddr>,
     pub(crate) serve_token: Option<Token>,
@@ -134,6 +138,7 @@ fn resolve_with(
         stats: stats.is_some_and(|found| found.value),
         shutdown_timeout: timeout.map_or(DEFAULT_SHUTDOWN_TIMEOUT, |found| found.value).min(LONGEST_TIMEOUT),
         on_deadlock: on_deadlock.map_or_else(OnDeadlock::default, |found| found.value),
+        dump_on: DUMP_ON.find(overrides.dump_on, env)?.map(|found| found.value),
         blocked_after: BLOCKED_AFTER.find(overrides.blocked_after, env)?.map(|found| found.value),
         serve: resolve_serve(overrides, env)?,
         trace: resolve_trace(overrides, env)?,
@@ -269,6 +274,7 @@ mod tests {
             stats: false,
             shutdown_timeout: Duration::from_secs(10),
             on_deadlock: OnDeadlock::default(),
+            dump_on: None,
             blocked_after: None,
             serve: None,
             trace: None,
@@ -307,6 +313,7 @@ mod tests {
             stats: true,
             shutdown_timeout: Duration::from_millis(500),
             on_deadlock: OnDeadlock::default(),
+            dump_on: None,
             blocked_after: Some(Duration::from_millis(20)),
             serve: Some(Asked {
                 address: "0.0.0.0:6060".parse().unwrap(),
@@ -332,6 +339,7 @@ mod tests {
             stats: Some(false),
             shutdown_timeout: Some(Duration::from_secs(1)),
             on_deadlock: Some(OnDeadlock::Cancel),
+            dump_on: Some(Signal::USER2),
             blocked_after: Some(Duration::ZERO),
             serve: Some("[::1]:0".parse().unwrap()),
             serve_token: Some(Token::new("mine")),
@@ -349,6 +357,7 @@ mod tests {
             ("SISAL_STATS", "maybe"),
             ("SISAL_SHUTDOWN_TIMEOUT", "-1"),
             ("SISAL_ON_DEADLOCK", "maybe"),
+            ("SISAL_DUMP", "always"),
             ("SISAL_BLOCKED_AFTER", "soon"),
             ("SISAL_SERVE", "nowhere"),
             ("SISAL_SERVE_TOKEN", ""),
@@ -366,6 +375,7 @@ mod tests {
             stats: false,
             shutdown_timeout: Duration::from_secs(1),
             on_deadlock: OnDeadlock::Cancel,
+            dump_on: Some(Signal::USER2),
             blocked_after: Some(Duration::ZERO),
             serve: Some(Asked {
                 address: "[::1]:0".parse().unwrap(),

@@ -7,6 +7,7 @@ use super::BuildError;
 use super::env;
 use crate::inspect::asked::Token;
 use crate::sched::stillness::OnDeadlock;
+use crate::signal::Signal;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -167,6 +168,14 @@ pub(super) static STATS: Setting<bool> = Setting {
     parse: env::switch,
     expected: "0 or 1",
     advice: "leave it out for 0",
+};
+
+pub(super) static DUMP_ON: Setting<Signal> = Setting {
+    name: "dump_on_signal",
+    variable: "SISAL_DUMP",
+    parse: env::dump_on,
+    expected: "quit, usr1 or usr2: the signal to print a dump at",
+    advice: "leave it out for none",
 };
 
 pub(super) static ON_DEADLOCK: Setting<OnDeadlock> = Setting {

@@ -374,6 +374,66 @@ pub(crate) const CASES: &[Case] = &[
         check: none,
     },
     Case {
+        name: "two_locks_while_the_rest_runs",
+        environment: &[],
+        body: || {
+            run(|| {
+                let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+                let both = Arc::new(Barrier::new(2));
+                for number in 0..2 {
+                    let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
+                    drop(named(["one", "other"][number], move || {
+                        let _own = locks[number].lock();
+                        both.wait();
+                        drop(locks[1 - number].lock());
+                    }));
+                }
+                // The rest, until it was looked at twice: it is reported once.
+                let until = std::time::Instant::now() + 2 * A_WHILE;
+                while std::time::Instant::now() < until {
+                    sisal::yield_now();
+                }
+                std::process::exit(0);
+            })
+        },
+        check: |ended| {
+            assert_eq!(ended.code, Some(0));
+            let report = plain(&ended.stderr);
+            assert_eq!(
+                report.matches("deadlock: 2 fibers wait for one another, while others run").count(),
+                1,
+                "{report}"
+            );
+            let cycle = report.lines().find(|line| line.trim().starts_with("cycle: ")).expect("a cycle");
+            assert!(cycle.contains("'one' (locking a mutex) waits for "), "{cycle}");
+            assert!(cycle.contains("'other' (locking a mutex) waits for "), "{cycle}");
+        },
+    },
+    Case {
+        name: "a_dump_at_a_signal",
+        environment: &[("SISAL_DUMP", "quit")],
+        body: || {
+            run(|| {
+                let (_sender, receiver) = bounded::<u32>(1);
+                let waiter = named("waiter", move || receiver.recv().is_err());
+                for _ in 0..2 {
+                    let pid = std::process::id().to_string();
+                    let kill = sisal::process::Command::new("kill").args(["-QUIT", &pid]).status();
+                    assert!(kill.unwrap().success());
+                    sleep(Duration::from_millis(200)).unwrap();
+                }
+                waiter.cancel();
+                assert!(waiter.join().unwrap());
+                println!("went on");
+            });
+        },
+        check: |ended| {
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "went on\n"));
+            assert!(ended.stderr.contains("sisal: runtime 'sisal': 2 workers"), "{}", ended.stderr);
+            assert!(ended.stderr.contains("'waiter' [parked: receiving from a channel"), "{}", ended.stderr);
+        },
+    },
+    Case {
         name: "cancelled_by_choice",
         environment: &[("SISAL_ON_DEADLOCK", "cancel")],
         body: || {

@@ -68,7 +68,7 @@ fn a_builder_that_asks_is_told_when_it_can_not_be() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let builder = Runtime::builder().workers(1).serve(taken.local_addr().unwrap());
         let error = builder.clone().build().unwrap_err();
-        assert!(error.to_string().starts_with("could not make the live view: "), "{error}");
+        assert!(error.to_string().starts_with("could not make the live view"), "{error}");
         assert!(builder.run(|| ()).is_err());
         let open = Runtime::builder().serve("0.0.0.0:0".parse().unwrap()).build().unwrap_err();
         assert!(matches!(open, BuildError::Setting { .. }));

@@ -2,13 +2,14 @@
 
 use super::table::{Kind, LATENCY, LATENCY_HELP, RUNTIME};
 use super::{LatencyHistogram, Metrics};
+use crate::prim::own_threads;
 use crate::spawn::Handle;
 use metrics::{Gauge, Label, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// More often than this nobody is told.
@@ -35,7 +36,7 @@ pub fn report_metrics(runtime: &Handle, interval: Duration) -> io::Result<Metric
     let mut report = Report { runtime: runtime.clone(), gauges: HashMap::new(), told: LatencyHistogram::default() };
     let (name, stopped) = (format!("{}-metrics", runtime.metrics().runtime), Arc::clone(&stop));
     describe(&report.runtime.metrics());
-    let thread = thread::Builder::new().name(name).spawn(move || {
+    let thread = own_threads::spawn(&name, move || {
         loop {
             report.tell();
             if stopped.comes_within(interval.max(SHORTEST)) {

@@ -130,8 +130,10 @@ impl Shared {
                     Ok((stream, _)) => {
                         if let Some(place) = self.admit(stream) {
                             // A connection that finds no thread is closed, with its place.
-                            let _ =
-                                thread::Builder::new().name(NAME.to_owned()).spawn_scoped(scope, move || place.serve());
+                            let _ = thread::Builder::new().name(NAME.to_owned()).spawn_scoped(scope, move || {
+                                let _enrolment = own_threads::enroll(own_threads::NO_RUNTIME);
+                                place.serve();
+                            });
                         }
                     }
                     Err(error) if is_passing(&error) => {}

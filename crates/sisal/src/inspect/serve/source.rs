@@ -33,9 +33,6 @@ pub trait Source: Send + Sync {
     fn trace_json(&self, duration: Option<Duration>, wait: Wait<'_>) -> String;
 }
 
-/// The trace of a runtime that nobody records.
-const NOTHING_RECORDED: &str = r#"{"traceEvents":[]}"#;
-
 /// The source that is real: a runtime.
 pub(super) struct Live {
     runtime: Handle,
@@ -46,8 +43,7 @@ impl Live {
         Live { runtime }
     }
 
-    /// What is to be seen just now, of all fibers or of one.
-    fn look(&self, selection: Selection) -> Snapshot {
+    fn snapshot(&self, selection: Selection) -> Snapshot {
         let mut snapshot = survey(self.runtime.shared(), selection.traces).snapshot;
         if let Some(id) = selection.id {
             snapshot.fibers.retain(|fiber| fiber.id.get() == id);
@@ -58,11 +54,11 @@ impl Live {
 
 impl Source for Live {
     fn fibers_text(&self, selection: Selection) -> String {
-        self.look(selection).to_string()
+        self.snapshot(selection).to_string()
     }
 
     fn fibers_json(&self, selection: Selection) -> String {
-        self.look(selection).to_json()
+        self.snapshot(selection).to_json()
     }
 
     fn metrics_text(&self) -> String {
@@ -74,14 +70,11 @@ impl Source for Live {
     }
 
     fn trace_json(&self, duration: Option<Duration>, wait: Wait<'_>) -> String {
-        let trace = match duration {
-            Some(duration) => {
-                let recorder = FlightRecorder::start(&self.runtime);
-                wait(duration);
-                Some(recorder.stop())
-            }
-            None => recorded(&self.runtime),
+        let Some(duration) = duration else {
+            return recorded(&self.runtime).map_or_else(|| r#"{"traceEvents":[]}"#.to_owned(), |trace| trace.to_json());
         };
-        trace.map_or_else(|| NOTHING_RECORDED.to_owned(), |trace| trace.to_json())
+        let recorder = FlightRecorder::start(&self.runtime);
+        wait(duration);
+        recorder.stop().to_json()
     }
 }
