@@ -341,7 +341,7 @@ fn a_parser_reads_from_the_text_for_prometheus_what_was_meant() {
             let yielding = (0..8).map(|_| spawn(|| (0..500).for_each(|_| yield_now())));
             join_all(yielding.collect::<Vec<_>>()).into_iter().for_each(Result::unwrap);
         });
-        let metrics = until_seen(&runtime, |metrics| metrics.parked.values().sum::<usize>() == 5);
+        let metrics = until_seen(&runtime, |metrics| metrics.live == 5 && metrics.parked.values().sum::<usize>() == 5);
         let text = metrics.to_prometheus();
         let scrape = Scrape::parse(text.lines().map(|line| Ok(line.to_owned()))).unwrap();
         assert_eq!(only(&scrape, "sisal_fibers_spawned_total"), Value::Counter(metrics.spawned as f64));

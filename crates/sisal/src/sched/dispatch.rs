@@ -75,6 +75,9 @@ impl Worker {
     /// its fibers.
     #[inline(always)]
     fn leave_for(&self, stack: Option<Stack>, fiber: Option<FiberRef>) {
+        if self.recording.get() {
+            self.record_switch(fiber);
+        }
         self.remote().presence.begin_switch(fiber);
         self.stack.set(stack);
         current::with(|current| current.fiber.set(fiber));
@@ -366,6 +369,9 @@ impl Worker {
     /// There is no stack for a loop: the worker stays on the frame of `me`, and looks for ready fibers and stacks only.
     #[cold]
     fn suspend_without_stack(&self, me: FiberRef) {
+        if self.recording.get() {
+            self.record_switch(None);
+        }
         // To others it goes on to be the one that runs, since its frame is in use.
         current::with(|current| current.fiber.set(None));
         loop {

@@ -1,7 +1,7 @@
 //! Deadlocks of every kind, and what looks like one.
 
-use crate::Case;
 use crate::expected::{certain, contains_all, none, plain, possible};
+use crate::{Case, until_reported};
 use sisal::chan::{bounded, unbounded};
 use sisal::inspect::{external_wait, no_deadlock_check};
 use sisal::sync::{Barrier, Mutex};
@@ -209,7 +209,7 @@ pub(crate) const CASES: &[Case] = &[
         body: || {
             let (sender, receiver) = bounded(1);
             let thread = thread::spawn(move || {
-                thread::sleep(A_WHILE);
+                until_reported();
                 sender.send(7)
             });
             assert_eq!(run(|| receiver.recv()), Ok(7));
@@ -249,7 +249,7 @@ pub(crate) const CASES: &[Case] = &[
             let other = Runtime::new().unwrap();
             let (sender, receiver) = bounded(1);
             drop(other.spawn(move || {
-                sleep(A_WHILE).unwrap();
+                sisal::blocking(until_reported);
                 sender.send(7)
             }));
             assert_eq!(run(|| receiver.recv()), Ok(7));
@@ -416,12 +416,10 @@ pub(crate) const CASES: &[Case] = &[
             run(|| {
                 let (_sender, receiver) = bounded::<u32>(1);
                 let waiter = named("waiter", move || receiver.recv().is_err());
-                for _ in 0..2 {
-                    let pid = std::process::id().to_string();
-                    let kill = sisal::process::Command::new("kill").args(["-QUIT", &pid]).status();
-                    assert!(kill.unwrap().success());
-                    sleep(Duration::from_millis(200)).unwrap();
-                }
+                let pid = std::process::id().to_string();
+                let kill = sisal::process::Command::new("kill").args(["-QUIT", &pid]).status();
+                assert!(kill.unwrap().success());
+                sisal::blocking(until_reported);
                 waiter.cancel();
                 assert!(waiter.join().unwrap());
                 println!("went on");
