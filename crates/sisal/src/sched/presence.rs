@@ -20,7 +20,7 @@ use crate::prim::id::FiberId;
 use crate::queue::link::as_ptr;
 use std::cell::Cell;
 use std::panic::RefUnwindSafe;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many fibers are looked at while the worker is kept out: some hundred microseconds at most, with their stacks.
 const AT_A_TIME: usize = 128;
@@ -107,13 +107,18 @@ impl Presence {
     }
 
     /// Keeps the worker from starting or resuming any fiber.
-    pub(crate) fn hold(&self) -> HoldGuard<'_> {
+    pub(super) fn hold(&self) -> HoldGuard<'_> {
         self.gate.hold()
+    }
+
+    /// Waits until nobody else looks at all fibers here, and lets nobody begin to.
+    pub(super) fn look_alone(&self) -> MutexGuard<'_, ()> {
+        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at every fiber here.
     pub(crate) fn look(&self, mut see: impl FnMut(Sighted<'_>)) {
-        let _alone = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.look_alone();
         let mut begun = false;
         loop {
             let _guard = self.gate.hold();

@@ -207,7 +207,7 @@ fn what_is_too_much_at_once_is_recorded_in_part_and_the_rest_counted() {
             .unwrap();
         let checked = check(&json);
         let slices = &checked.slices[&1];
-        assert_eq!(slices.iter().filter(|slice| slice.name.contains("turns, not recorded one by one")).count(), 1);
+        assert!(slices.iter().any(|slice| slice.name.contains("turns, not recorded one by one")));
         let wakes = checked.flows.iter().filter(|flow| flow.name == "wake").count();
         assert!(wakes < WAITERS, "{wakes} wakes");
     });
