@@ -78,9 +78,9 @@ impl Worker {
         if self.recording.get() {
             self.record_switch(fiber);
         }
-        self.remote().presence.begin_switch(fiber);
         self.stack.set(stack);
         current::with(|current| current.fiber.set(fiber));
+        self.remote().presence.begin_switch(fiber);
     }
 
     /// The worker runs `fiber`, or none, on the stack it is on.
@@ -109,9 +109,16 @@ impl Worker {
     }
 
     /// First thing on arriving anywhere: lets others look again, and puts an abandoned stack back.
-    #[inline]
+    #[inline(always)]
     fn arrived(&self) {
         self.remote().presence.end_switch();
+        if self.abandoned.get().is_some() {
+            self.put_abandoned_back();
+        }
+    }
+
+    #[inline(never)]
+    fn put_abandoned_back(&self) {
         if let Some(stack) = self.abandoned.take() {
             // SAFETY: its loop left it for good.
             unsafe { self.stacks.put(&self.shared, stack) };

@@ -11,7 +11,7 @@ use crate::fiber::header::FiberRef;
 use crate::prim::clock::Moment;
 
 /// Of so many turns, one fiber is timed at most: often enough to see what is usual, and too seldom to see it in `yield-1000`.
-const SAMPLE_EVERY: u64 = 64;
+const SAMPLE_EVERY: u64 = 1024;
 
 /// How many ranges of times are told apart: up to 128 ns, and then each twice as long as the one before, to 17 seconds. What takes longer
 /// is in the last.
