@@ -10,6 +10,9 @@
 //! a guess. A fiber that *yields* stays Running. That a fiber is Done is said by its end word ([`end`](super::end)), which also
 //! says who may still touch it.
 //!
+//! Nobody asks whether a fiber is parked: what it waits for says so ([`wait_note`](super::wait_note)). So steps 2 and 3 are taken in debug
+//! builds only, where they are checked.
+//!
 //! Waking needs no state. Every wait is ended by exactly one claim ([`waiter`](super::waiter)), whose winner puts the fiber into a
 //! queue of its home worker exactly once; and since only that worker resumes it, it does no harm if it stands there before it has
 //! left its stack: its worker can't look before it has.
@@ -47,13 +50,17 @@ impl State {
     /// 2. Running → Parked: the worker is about to leave its stack.
     #[inline]
     pub(crate) fn park(&self) {
-        self.step(RUNNING, PARKED);
+        if cfg!(debug_assertions) {
+            self.step(RUNNING, PARKED);
+        }
     }
 
     /// 3. Parked → Running: the worker is back on its stack.
     #[inline]
     pub(crate) fn resume(&self) {
-        self.step(PARKED, RUNNING);
+        if cfg!(debug_assertions) {
+            self.step(PARKED, RUNNING);
+        }
     }
 
     #[inline]

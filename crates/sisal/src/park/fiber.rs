@@ -86,15 +86,19 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         None => worker.coarse_now(),
     };
     me.wait.write(waiting.reason, waiting.object, waiting.place, now);
-    let outside = usize::from(waiting.reason.is_outside());
-    worker.outside_waits.set(worker.outside_waits.get() + outside);
+    let outside = waiting.reason.is_outside();
+    if outside {
+        worker.outside_waits.set(worker.outside_waits.get() + 1);
+    }
     me.parked_by.set(Some(NonNull::from(wait)));
     me.flags.set_cancellable(cancellable);
     // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
     worker.park(me);
     me.parked_by.set(None);
     worker.note_resumed(me);
-    worker.outside_waits.set(worker.outside_waits.get() - outside);
+    if outside {
+        worker.outside_waits.set(worker.outside_waits.get() - 1);
+    }
     if deadline.is_some() {
         worker.disarm(&timer);
     }

@@ -77,7 +77,6 @@ impl Counts {
 pub(crate) struct Activity {
     /// Waits that fibers have begun there, and those that have ended.
     pub(crate) parks: Count,
-    pub(crate) wakes: Count,
     /// How often it took fresh fibers from another worker.
     pub(crate) steals: Count,
     /// What it has heard from outside.
@@ -96,7 +95,6 @@ impl Activity {
     pub(crate) fn new() -> Activity {
         Activity {
             parks: Count::new(),
-            wakes: Count::new(),
             steals: Count::new(),
             events: Count::new(),
             latency: Histogram::new(),

@@ -286,12 +286,10 @@ impl Worker {
     /// Parks the running fiber; returns when it has been unparked, which may have happened already.
     #[inline(always)]
     pub(crate) fn park(&self, me: FiberRef) {
-        let activity = &self.remote().shown.activity;
-        activity.parks.tally(1);
+        self.remote().shown.activity.parks.tally(1);
         me.state.park();
         self.suspend(me);
         me.state.resume();
-        activity.wakes.tally(1);
     }
 
     /// Lets others have a turn.

@@ -22,6 +22,8 @@ impl Metrics {
         let live = shared.unfinished();
         let queues = queues(shared);
         let count = |which: fn(&Activity) -> &Count| activities(shared).map(|activity| which(activity).get()).sum();
+        let parks: u64 = count(|activity| &activity.parks);
+        let waiting = parked.values().sum::<usize>() as u64;
         let (running, started) = running_and_started(shared);
         Metrics {
             runtime: shared.config.name.clone(),
@@ -37,8 +39,8 @@ impl Metrics {
             detached_panics: stats.detached_panics,
             cancelled: stats.cancelled,
             steals: count(|activity| &activity.steals),
-            parks: count(|activity| &activity.parks),
-            wakes: count(|activity| &activity.wakes),
+            parks,
+            wakes: parks.saturating_sub(waiting),
             switches: shared.remotes.iter().map(|remote| remote.shown.heartbeat.load(Ordering::Relaxed)).sum(),
             blocking: blocking_threads(shared),
             timers: activities(shared).map(|activity| activity.timers.load(Ordering::Relaxed)).sum(),
