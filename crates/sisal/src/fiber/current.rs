@@ -14,6 +14,8 @@ pub(crate) struct Current {
     pub(crate) worker: Cell<*const ()>,
     /// The fiber that runs on it; none on other threads, and while the worker looks for one.
     pub(crate) fiber: Cell<Option<FiberRef>>,
+    /// The number of its runtime.
+    pub(crate) runtime: Cell<u32>,
     pool: Pool,
 }
 
@@ -26,7 +28,7 @@ impl Current {
 }
 
 thread_local! {
-    static CURRENT: Current = const { Current { worker: Cell::new(ptr::null()), fiber: Cell::new(None), pool: Pool::new() } };
+    static CURRENT: Current = const { Current { worker: Cell::new(ptr::null()), fiber: Cell::new(None), runtime: Cell::new(0), pool: Pool::new() } };
 }
 
 /// Gives access to the thread's own.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 const PINNED: u8 = 1;
 const CANCELLABLE: u8 = 2;
+const LIMITED: u8 = 16;
 const EXTERNAL: u8 = 4;
 const UNCHECKED: u8 = 8;
 
@@ -39,9 +40,16 @@ impl Flags {
         self.0.get() & CANCELLABLE != 0
     }
 
+    /// Whether the wait it is parked by ends by itself.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.0.get() & LIMITED != 0
+    }
+
+    /// It is about to be parked by a wait.
     #[inline]
-    pub(crate) fn set_cancellable(&self, cancellable: bool) {
-        self.0.set((self.0.get() & !CANCELLABLE) | (u8::from(cancellable) * CANCELLABLE));
+    pub(crate) fn set_wait(&self, cancellable: bool, limited: bool) {
+        let bits = (u8::from(cancellable) * CANCELLABLE) | (u8::from(limited) * LIMITED);
+        self.0.set((self.0.get() & !(CANCELLABLE | LIMITED)) | bits);
     }
 
     pub(crate) fn outlook(&self) -> Outlook {

@@ -178,7 +178,7 @@ impl Header {
 
 impl Watched for Header {
     fn sight(&self) -> Sight {
-        Sight { fiber: Some(self.id), ..Sight::new("fiber") }
+        Sight { fiber: Some((self.runtime.addr(), self.id)), ..Sight::new("fiber") }
     }
 }
 

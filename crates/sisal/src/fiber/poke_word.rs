@@ -78,6 +78,11 @@ impl PokeWord {
         self.0.fetch_and(!QUEUED, Ordering::AcqRel);
     }
 
+    /// The fiber that was about to end does not yet. Only its worker knows of it by now.
+    pub(crate) fn reopen(&self) {
+        self.0.fetch_and(!CLOSED, Ordering::Relaxed);
+    }
+
     /// The fiber is about to end. `heed` takes all fibers off the list.
     #[inline]
     pub(crate) fn close(&self, heed: impl FnMut()) {

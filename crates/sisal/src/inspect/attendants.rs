@@ -5,6 +5,7 @@ use super::asked::Asked;
 use super::serve::{Serving, start};
 use crate::chan::{Receiver, Sender, bounded};
 use crate::prim::own_threads;
+use crate::prim::say::say;
 use crate::select::Select;
 use crate::signal::{self, Signal};
 use crate::spawn::Handle;
@@ -55,7 +56,7 @@ fn dump_at_each(signals: &Receiver<Signal>, ended: &Receiver<()>, runtime: &Hand
     select.recv(signals, |signal| signal.is_ok());
     select.recv(ended, |_| false);
     while select.wait() {
-        eprint!("sisal: {}", runtime.dump());
+        say(format_args!("sisal: {}", runtime.dump()));
     }
 }
 

@@ -8,22 +8,27 @@
 //!   it is *possible*.
 //!
 //! A possible one is reported once, after a longer while, and only if somebody waits for the runtime: fibers that wait in the
-//! background for what a thread will send are nothing unusual.
+//! background for what a thread will send are nothing unusual. It is looked at again after twice the time, and so on. While a signal would
+//! cancel a nursery, none is claimed.
+
+#![allow(unsafe_code, reason = "objects are looked at while threads wait for them")]
 
 use super::snapshot::{FiberInfo, FiberState, Snapshot};
-use super::survey::{Survey, survey};
+use super::survey::{Depth, Survey, comes_from_outside, survey};
 use super::text::{Described, Roughly};
 use crate::fiber::FiberId;
 use crate::fiber::current;
 use crate::fiber::flags::Outlook;
 use crate::park::waiting_threads;
+use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::own_threads;
 use crate::prim::reason::Reason;
+use crate::prim::say::say;
 use crate::sched::shared::Shared;
 use crate::sched::stillness::OnDeadlock;
+use crate::signal;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,9 +37,6 @@ const EXIT_CODE: i32 = 124;
 
 /// For how long nothing may happen before a possible deadlock is reported.
 const POSSIBLE_AFTER: Duration = Duration::from_secs(1);
-
-/// Whether a possible one has been reported in this process.
-static REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// Lets deadlocks be looked for in a runtime.
 pub(super) fn watch(shared: &Shared) {
@@ -46,27 +48,39 @@ pub(super) fn watch(shared: &Shared) {
 
 /// See [`Examiner`](crate::sched::stillness::Examiner).
 fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
-    let survey = survey(shared, true);
-    if !is_stuck(&survey) {
+    let turns = shared.turns();
+    // Before and after: whoever was gone before has done what it did, and the survey has seen it.
+    let alone_before = is_alone(shared);
+    let survey = survey(shared, Depth::Waits);
+    if !is_stuck(&survey) || signal::is_cancelling() {
         return None;
     }
-    let certain = !survey.snapshot.cycles.is_empty() || is_alone(shared);
-    if !certain {
-        if still_for < POSSIBLE_AFTER {
-            return Some(POSSIBLE_AFTER);
-        }
-        if !is_awaited(shared, &survey.snapshot) || REPORTED.swap(true, Ordering::Relaxed) {
-            return None;
-        }
+    let certain = !survey.snapshot.cycles.is_empty() || (alone_before && is_alone(shared));
+    if !certain && still_for < POSSIBLE_AFTER {
+        return Some(POSSIBLE_AFTER);
     }
-    eprint!("sisal: {}", Report { snapshot: &survey.snapshot, certain });
+    if !shared.is_still() || shared.turns() != turns {
+        return None;
+    }
+    let gravity = 1 + u8::from(certain);
+    let is_news = shared.stillness.reported.load(Ordering::Relaxed) < gravity;
+    if is_news && (certain || is_awaited(shared, &survey.snapshot)) {
+        shared.stillness.reported.store(gravity, Ordering::Relaxed);
+        say(format_args!("sisal: {}", Report { snapshot: &survey.snapshot, certain }));
+    }
+    if !certain {
+        // The threads that could see to it may go without doing so.
+        return Some(still_for * 2);
+    }
     match shared.config.on_deadlock {
-        OnDeadlock::Exit if certain => {
-            eprintln!("sisal: exit code {EXIT_CODE} (RuntimeBuilder::on_deadlock or SISAL_ON_DEADLOCK say otherwise)");
+        OnDeadlock::Exit => {
+            say(format_args!(
+                "sisal: exit code {EXIT_CODE} (RuntimeBuilder::on_deadlock or SISAL_ON_DEADLOCK say otherwise)\n"
+            ));
             std::process::exit(EXIT_CODE);
         }
-        OnDeadlock::Cancel if certain => shared.request_stop(),
-        _ => {}
+        OnDeadlock::Cancel => shared.request_stop(),
+        OnDeadlock::Report | OnDeadlock::Ignore => {}
     }
     None
 }
@@ -74,13 +88,13 @@ fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
 /// Reports fibers that wait for one another while others run, each cycle once.
 fn patrol(shared: &Shared) {
     static REPORTED: Mutex<Vec<(Moment, FiberId)>> = Mutex::new(Vec::new());
-    let survey = survey(shared, false);
+    let survey = survey(shared, Depth::Waits);
     let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
     for cycle in &survey.snapshot.cycles {
         // A fiber that waits in a cycle does so for ever. Numbers are those of one runtime, which is known by when it began.
         let known = cycle.iter().map(|&id| (shared.started, id)).collect::<Vec<_>>();
         if !known.iter().any(|fiber| reported.contains(fiber)) {
-            eprint!("sisal: {}", Partial { snapshot: &survey.snapshot, cycle });
+            say(format_args!("sisal: {}", Partial { snapshot: &survey.snapshot, cycle }));
             reported.extend(known);
         }
     }
@@ -116,7 +130,9 @@ fn is_stuck(survey: &Survey) -> bool {
 fn is_alone(shared: &Shared) -> bool {
     let mut idle = Vec::new();
     waiting_threads::look(|thread| {
-        if !thread.has_deadline && !thread.reason.is_outside() {
+        // SAFETY: the thread waits for it, until we have looked at it.
+        let from_outside = || thread.reason.is_outside() || unsafe { comes_from_outside(thread.object) };
+        if !thread.has_deadline && !thread.is_woken() && !from_outside() {
             idle.push(thread.thread);
         }
     });

@@ -2,7 +2,7 @@
 //! each of its children.
 //!
 //! A fiber that waits for several others is stuck if one of them is, so a cycle among these edges never ends by itself. (What is sent into a
-//! channel may come from anybody: such waits have no edges.)
+//! channel may come from anybody, and a wait with a deadline ends by itself: such waits have no edges.)
 
 use super::snapshot::{FiberState, Snapshot};
 use super::survey::Seen;
@@ -82,7 +82,11 @@ fn edges(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<usize>> {
         }
     };
     let is_parked = snapshot.fibers.iter().map(|fiber| fiber.state == FiberState::Parked);
-    waits.iter().zip(is_parked).map(|(seen, parked)| if parked { of_fiber(seen) } else { Vec::new() }).collect()
+    waits
+        .iter()
+        .zip(is_parked)
+        .map(|(seen, parked)| if parked && !seen.is_limited { of_fiber(seen) } else { Vec::new() })
+        .collect()
 }
 
 #[cfg(test)]

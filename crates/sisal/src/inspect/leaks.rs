@@ -1,7 +1,7 @@
 //! Fibers that have waited for long, for nothing that comes from outside.
 
 use super::snapshot::{FiberInfo, FiberState};
-use super::survey::survey;
+use super::survey::{Depth, survey};
 use crate::fiber::flags::Outlook;
 use crate::prim::reason::Reason;
 use crate::spawn::Handle;
@@ -28,7 +28,7 @@ use std::time::Duration;
 /// ```
 pub fn leaks(older_than: Duration) -> Vec<FiberInfo> {
     let Some(handle) = Handle::current() else { return Vec::new() };
-    let survey = survey(handle.shared(), true);
+    let survey = survey(handle.shared(), Depth::Stacks);
     let age = |fiber: &FiberInfo| fiber.wait.as_ref().map_or(Duration::ZERO, |wait| wait.since);
     let mut leaks: Vec<FiberInfo> = (survey.snapshot.fibers.into_iter().zip(survey.waits))
         .filter(|(fiber, seen)| {

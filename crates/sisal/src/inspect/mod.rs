@@ -114,10 +114,10 @@ impl Handle {
     /// assert!(runtime.handle().dump_without_traces().fibers.iter().all(|fiber| fiber.trace.is_none()));
     /// ```
     pub fn dump_without_traces(&self) -> Snapshot {
-        survey::survey(self.shared(), false).snapshot
+        survey::survey(self.shared(), survey::Depth::Fibers).snapshot
     }
 }
 
 pub(crate) fn of(shared: &Shared) -> Snapshot {
-    survey::survey(shared, true).snapshot
+    survey::survey(shared, survey::Depth::Stacks).snapshot
 }

@@ -82,8 +82,10 @@ pub enum WorkerState {
     Searching,
     /// It sleeps until there is something to do.
     Sleeping,
-    /// It runs a fiber that has said that it blocks.
+    /// It runs a fiber that has said that it blocks: see [`block_in_place`](crate::block_in_place).
     Blocked,
+    /// It has run one fiber for long, without a call into the runtime.
+    Stuck,
 }
 
 /// How many fibers there were, and are.
@@ -161,7 +163,8 @@ impl fmt::Display for WorkerState {
             WorkerState::Running => "running",
             WorkerState::Searching => "searching",
             WorkerState::Sleeping => "sleeping",
-            WorkerState::Blocked => "stuck",
+            WorkerState::Blocked => "blocked",
+            WorkerState::Stuck => "stuck",
         })
     }
 }

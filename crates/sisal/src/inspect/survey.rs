@@ -13,6 +13,7 @@ use crate::fiber::flags::Outlook;
 use crate::fiber::header::Header;
 use crate::fiber::wait_note::Noted;
 use crate::park::waiting_threads;
+use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::prim::object::{Object, Owner, Sight};
@@ -39,6 +40,8 @@ pub(super) struct Seen {
     pub(super) outlook: Outlook,
     /// Whether something outside of the runtime can end it.
     pub(super) is_outside: bool,
+    /// Whether it ends by itself.
+    pub(super) is_limited: bool,
     /// The nursery that it has opened and waits for.
     pub(super) opened: Option<usize>,
 }
@@ -46,15 +49,26 @@ pub(super) struct Seen {
 /// Objects by their numbers.
 type Objects = BTreeMap<usize, ObjectInfo>;
 
-/// Looks at the runtime, and if wanted at the stacks of its fibers.
+/// How closely to look.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Depth {
+    /// At what fibers wait for.
+    Waits,
+    /// Also at those that have not started, and at how much of their stacks was used.
+    Fibers,
+    /// Also at their stacks.
+    Stacks,
+}
+
+/// Looks at the runtime.
 ///
 /// Fibers are seen one after the other: what looks like a cycle may be made of waits that were not there at the same time. So a second
 /// look is taken then, and only those are believed in which the same fibers still wait for one another, and have done so since before the
 /// first look.
-pub(super) fn survey(shared: &Shared, with_traces: bool) -> Survey {
-    let mut first = look(shared, with_traces);
+pub(super) fn survey(shared: &Shared, depth: Depth) -> Survey {
+    let mut first = look(shared, depth);
     if !first.snapshot.cycles.is_empty() {
-        let second = look(shared, false);
+        let second = look(shared, Depth::Waits);
         let waits = |survey: &Survey, id: FiberId| {
             let place = survey.snapshot.fibers.iter().position(|fiber| fiber.id == id);
             place.map(|place| survey.waits[place].since)
@@ -68,9 +82,9 @@ pub(super) fn survey(shared: &Shared, with_traces: bool) -> Survey {
     first
 }
 
-fn look(shared: &Shared, with_traces: bool) -> Survey {
+fn look(shared: &Shared, depth: Depth) -> Survey {
     let begun = Moment::now();
-    let mut traces = Traces::new(with_traces);
+    let mut traces = Traces::new(depth == Depth::Stacks);
     let mut fibers = Vec::new();
     let mut waits = Vec::new();
     let mut objects = Objects::new();
@@ -84,7 +98,7 @@ fn look(shared: &Shared, with_traces: bool) -> Survey {
             if sighted.runs {
                 running = Some(sighted.fiber.id);
             }
-            let (fiber, seen) = see(&sighted, index, begun, &mut objects);
+            let (fiber, seen) = see(&sighted, index, begun, depth, shared, &mut objects);
             fibers.push(fiber);
             waits.push(seen);
             traces.add(&sighted);
@@ -93,6 +107,7 @@ fn look(shared: &Shared, with_traces: bool) -> Survey {
         let state = match running {
             _ if shared.idle.is_sleeping(index) => WorkerState::Sleeping,
             Some(_) if remote.shown.is_declared_blocked() => WorkerState::Blocked,
+            Some(_) if remote.shown.is_stuck.load(Ordering::Relaxed) != 0 => WorkerState::Stuck,
             Some(_) => WorkerState::Running,
             None => WorkerState::Searching,
         };
@@ -106,8 +121,8 @@ fn look(shared: &Shared, with_traces: bool) -> Survey {
         });
     }
     traces.resolve(&mut fibers);
-    let fresh = fresh_by_place(shared);
-    let threads = see_threads(begun, &mut objects);
+    let fresh = if depth >= Depth::Fibers { fresh_by_place(shared) } else { Vec::new() };
+    let threads = see_threads(begun, shared, &mut objects);
     let count = |state| fibers.iter().filter(|fiber: &&FiberInfo| fiber.state == state).count();
     let counts = FiberCounts {
         finished: shared.finished(),
@@ -145,7 +160,14 @@ fn look(shared: &Shared, with_traces: bool) -> Survey {
 }
 
 /// One fiber, whose worker is kept out.
-fn see(sighted: &Sighted<'_>, worker: usize, now: Moment, objects: &mut Objects) -> (FiberInfo, Seen) {
+fn see(
+    sighted: &Sighted<'_>,
+    worker: usize,
+    now: Moment,
+    depth: Depth,
+    shared: &Shared,
+    objects: &mut Objects,
+) -> (FiberInfo, Seen) {
     let fiber = sighted.fiber;
     let noted = fiber.wait.read().filter(|_| !sighted.runs);
     let reason = noted.map_or(Reason::None, |noted| noted.reason);
@@ -162,10 +184,11 @@ fn see(sighted: &Sighted<'_>, worker: usize, now: Moment, objects: &mut Objects)
         awaited: Vec::new(),
         outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
         is_outside: reason.is_outside(),
+        is_limited: !sighted.runs && fiber.flags.is_limited(),
         opened: None,
     };
     if state == FiberState::Parked {
-        see_object(fiber, reason, &mut seen, objects);
+        see_object(fiber, reason, shared, &mut seen, objects);
     }
     let stack = (!sighted.runs).then(|| fiber.stack.get()).flatten();
     let info = FiberInfo {
@@ -177,7 +200,7 @@ fn see(sighted: &Sighted<'_>, worker: usize, now: Moment, objects: &mut Objects)
         spawned_at: fiber.spawned_at,
         spawned_by: fiber.spawned_by.get(),
         stack_size: stack.map(|stack| stack.usable().len()),
-        stack_used: stack.and_then(|stack| stack.high_water()),
+        stack_used: stack.filter(|_| depth >= Depth::Fibers).and_then(|stack| stack.high_water()),
         trace: None,
         nursery: if sighted.runs { None } else { nursery_of(fiber) },
     };
@@ -189,7 +212,7 @@ fn wait_info(noted: Noted, now: Moment, object: Option<usize>) -> WaitInfo {
 }
 
 /// What a fiber that is still waits for.
-fn see_object(fiber: &Header, reason: Reason, seen: &mut Seen, objects: &mut Objects) {
+fn see_object(fiber: &Header, reason: Reason, shared: &Shared, seen: &mut Seen, objects: &mut Objects) {
     let Some(object) = fiber.wait.object() else { return };
     // SAFETY: the fiber waits for it, and is still until we let its worker go on.
     let sight = unsafe { object.look() };
@@ -199,16 +222,16 @@ fn see_object(fiber: &Header, reason: Reason, seen: &mut Seen, objects: &mut Obj
             fiber.scopes().next().and_then(|scope| scope.node.as_ref()).map(|node| std::ptr::from_ref(node).addr());
     }
     let number = seen.opened.unwrap_or(object.data.addr());
-    note(reason, number, sight, seen, objects);
+    note(reason, number, sight, shared, seen, objects);
 }
 
 /// Notes an object, or all its parts.
-fn note(reason: Reason, number: usize, sight: Sight, seen: &mut Seen, objects: &mut Objects) {
+fn note(reason: Reason, number: usize, sight: Sight, shared: &Shared, seen: &mut Seen, objects: &mut Objects) {
     seen.is_outside |= sight.is_outside;
     for (reason, part) in sight.parts {
         // SAFETY: a part of something that is waited for.
         let sight = unsafe { Object::look(part) };
-        note(reason, part.data.addr(), sight, seen, objects);
+        note(reason, part.data.addr(), sight, shared, seen, objects);
     }
     if sight.kind.is_empty() || sight.kind == "select" {
         return;
@@ -221,8 +244,12 @@ fn note(reason: Reason, number: usize, sight: Sight, seen: &mut Seen, objects: &
             capacity: sight.capacity,
             length: sight.length,
             closed: sight.closed,
-            owner: sight.owner.and_then(|owner| if let Owner::Fiber(id) = owner { Some(id) } else { None }),
-            fiber: sight.fiber,
+            // Numbers are those of one runtime: fibers of others are none of ours.
+            owner: match sight.owner {
+                Some(Owner::Fiber { runtime, id }) if runtime == shared.number => Some(id),
+                _ => None,
+            },
+            fiber: sight.fiber.and_then(|(runtime, id)| (runtime == std::ptr::from_ref(shared).addr()).then_some(id)),
             senders: Vec::new(),
             receivers: Vec::new(),
             waiting: Vec::new(),
@@ -231,12 +258,22 @@ fn note(reason: Reason, number: usize, sight: Sight, seen: &mut Seen, objects: &
     }
 }
 
+/// Whether something outside of the runtime can end a wait for `object`, or for a part of it.
+///
+/// # Safety
+/// Somebody waits for it, and goes on to until this returns.
+pub(super) unsafe fn comes_from_outside(object: Object) -> bool {
+    // SAFETY: the caller's promise, which is one for the parts as well.
+    let sight = unsafe { object.look() };
+    sight.is_outside || sight.parts.into_iter().any(|(_, part)| unsafe { comes_from_outside(part) })
+}
+
 /// The nursery that a fiber, which is still, is a child of: the node that its outermost scope follows.
 fn nursery_of(fiber: &Header) -> Option<usize> {
     fiber.scopes().last().and_then(|scope| scope.followed()).map(|node| node.as_ptr().addr())
 }
 
-fn see_threads(now: Moment, objects: &mut Objects) -> Vec<ThreadInfo> {
+fn see_threads(now: Moment, shared: &Shared, objects: &mut Objects) -> Vec<ThreadInfo> {
     let mut threads = Vec::new();
     waiting_threads::look(|thread| {
         let mut seen = Seen {
@@ -245,11 +282,12 @@ fn see_threads(now: Moment, objects: &mut Objects) -> Vec<ThreadInfo> {
             awaited: Vec::new(),
             outlook: Outlook::Inside,
             is_outside: false,
+            is_limited: thread.has_deadline,
             opened: None,
         };
         // SAFETY: the thread waits for it, until we have looked at it.
         let sight = unsafe { thread.object.look() };
-        note(thread.reason, thread.object.data.addr(), sight, &mut seen, objects);
+        note(thread.reason, thread.object.data.addr(), sight, shared, &mut seen, objects);
         for (_, number) in &seen.awaited {
             objects.entry(*number).and_modify(|object| object.threads += 1);
         }

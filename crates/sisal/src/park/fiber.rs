@@ -35,8 +35,9 @@ pub(crate) fn me() -> Who {
 /// Whoever calls this, as an owner of things.
 #[inline]
 pub(crate) fn myself() -> Owner {
-    match current::with(|current| current.fiber.get()) {
-        Some(fiber) => Owner::Fiber(fiber.id),
+    let (fiber, runtime) = current::with(|current| (current.fiber.get(), current.runtime.get()));
+    match fiber {
+        Some(fiber) => Owner::Fiber { runtime, id: fiber.id },
         None => Owner::Thread(thread_number::current()),
     }
 }
@@ -91,7 +92,7 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         worker.outside_waits.set(worker.outside_waits.get() + 1);
     }
     me.parked_by.set(Some(NonNull::from(wait)));
-    me.flags.set_cancellable(cancellable);
+    me.flags.set_wait(cancellable, deadline.is_some());
     // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
     worker.park(me);
     me.parked_by.set(None);

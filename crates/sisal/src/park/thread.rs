@@ -98,7 +98,10 @@ fn left_until(until: Moment) -> Option<Duration> {
 
 fn park_by(wait: &Wait<Who>, waiting: &Waiting, mut sleep_until: impl FnMut(Moment) -> Awake) -> Woken {
     #[cfg(not(loom))]
-    let _listed = super::waiting_threads::Listed::new(waiting);
+    let _listed = {
+        let ends_by_itself = waiting.deadline.is_some() || next_expiry() != Moment::NEVER;
+        super::waiting_threads::Listed::new(wait, waiting, ends_by_itself)
+    };
     let mut cancellable = waiting.cancellable;
     let mut deadline = waiting.deadline.unwrap_or(Moment::NEVER);
     loop {

@@ -1,12 +1,17 @@
 //! Plain threads that wait, for those who look: a list under a lock, in which a thread stands while it waits. A thread that waits
 //! goes to sleep in the kernel, which costs far more.
 
+#![allow(unsafe_code, reason = "objects and waits are pointers")]
+
 use super::Waiting;
+use crate::fiber::waiter::Wait;
+use crate::fiber::who::Who;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::prim::thread_number::{self, ThreadNumber};
 use rustix::thread::{Pid, gettid};
+use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A thread that waits. What it waits for can be looked at as long as this stands in the list.
@@ -19,9 +24,17 @@ pub(crate) struct WaitingThread {
     pub(crate) place: Place,
     pub(crate) since: Moment,
     pub(crate) has_deadline: bool,
+    wait: NonNull<Wait<Who>>,
 }
 
-#[allow(unsafe_code, reason = "objects are pointers")]
+impl WaitingThread {
+    /// Whether somebody has ended its wait, and it has only to be given a processor.
+    pub(crate) fn is_woken(&self) -> bool {
+        // SAFETY: it stays in the thread's frame as long as this stands in the list.
+        unsafe { self.wait.as_ref() }.woken().is_some()
+    }
+}
+
 // SAFETY: an object may be looked at from any thread.
 unsafe impl Send for WaitingThread {}
 
@@ -36,7 +49,7 @@ fn lock() -> MutexGuard<'static, Vec<WaitingThread>> {
 pub(super) struct Listed(());
 
 impl Listed {
-    pub(super) fn new(waiting: &Waiting) -> Listed {
+    pub(super) fn new(wait: &Wait<Who>, waiting: &Waiting, ends_by_itself: bool) -> Listed {
         let thread = std::thread::current();
         lock().push(WaitingThread {
             number: thread_number::current(),
@@ -46,7 +59,8 @@ impl Listed {
             object: waiting.object,
             place: waiting.place,
             since: Moment::now(),
-            has_deadline: waiting.deadline.is_some(),
+            has_deadline: ends_by_itself,
+            wait: NonNull::from(wait),
         });
         Listed(())
     }

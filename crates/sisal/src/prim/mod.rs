@@ -21,6 +21,8 @@ pub(crate) mod os_thread;
 pub(crate) mod own_threads;
 pub(crate) mod parker;
 pub(crate) mod reason;
+#[cfg(not(loom))]
+pub(crate) mod say;
 pub(crate) mod task_parker;
 #[cfg_attr(loom, path = "thread_number_model.rs")]
 pub(crate) mod thread_number;

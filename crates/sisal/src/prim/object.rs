@@ -59,8 +59,8 @@ pub(crate) struct Sight {
     pub(crate) closed: Option<bool>,
     /// Who has it, and will give it back.
     pub(crate) owner: Option<Owner>,
-    /// The fiber that it is, or is part of.
-    pub(crate) fiber: Option<FiberId>,
+    /// The fiber that it is, and its runtime, as a number that tells it from others.
+    pub(crate) fiber: Option<(usize, FiberId)>,
     /// Several things, of which the first to come counts, and what each is waited for.
     pub(crate) parts: Vec<(Reason, Object)>,
     /// Whether something outside of the runtime can end the wait.
@@ -81,17 +81,23 @@ impl Sight {
 /// A fiber or a thread.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    Fiber(FiberId),
+    /// A fiber of the runtime with this number.
+    Fiber { runtime: u32, id: FiberId },
     /// By its number.
     Thread(u32),
 }
+
+/// How many bits of a word are a runtime's number: far more than a process makes.
+const RUNTIME_BITS: u32 = 20;
 
 impl Owner {
     /// As a word that is not 0.
     #[inline]
     pub(crate) fn to_word(self) -> u64 {
         match self {
-            Owner::Fiber(id) => id.0 * 2 + 2,
+            Owner::Fiber { runtime, id } => {
+                ((id.0 + 1) << RUNTIME_BITS | u64::from(runtime) & ((1 << RUNTIME_BITS) - 1)) << 1
+            }
             Owner::Thread(number) => u64::from(number) * 2 + 1,
         }
     }
@@ -99,7 +105,10 @@ impl Owner {
     pub(crate) fn from_word(word: u64) -> Option<Owner> {
         match (word, word % 2) {
             (0, _) => None,
-            (_, 0) => Some(Owner::Fiber(FiberId(word / 2 - 1))),
+            (_, 0) => {
+                let (id, runtime) = (word >> 1 >> RUNTIME_BITS, word >> 1 & ((1 << RUNTIME_BITS) - 1));
+                Some(Owner::Fiber { runtime: runtime as u32, id: FiberId(id.wrapping_sub(1)) })
+            }
             _ => Some(Owner::Thread((word / 2) as u32)),
         }
     }
@@ -119,6 +128,11 @@ impl OwnerWord {
         self.0.store(owner.to_word(), std::sync::atomic::Ordering::Relaxed);
     }
 
+    /// Nobody has it, or whoever does has not said so yet.
+    pub(crate) fn clear(&self) {
+        self.0.store(0, std::sync::atomic::Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self) -> Option<Owner> {
         Owner::from_word(self.0.load(std::sync::atomic::Ordering::Relaxed))
     }
@@ -130,7 +144,8 @@ mod tests {
 
     #[test]
     fn owners_are_found_again_in_their_words() {
-        for owner in [Owner::Fiber(FiberId(0)), Owner::Fiber(FiberId(7)), Owner::Thread(1), Owner::Thread(u32::MAX)] {
+        let fiber = |runtime, id| Owner::Fiber { runtime, id: FiberId(id) };
+        for owner in [fiber(1, 0), fiber(3, 7), fiber(0, 0), Owner::Thread(1), Owner::Thread(u32::MAX)] {
             let word = OwnerWord::new();
             assert_eq!(word.get(), None);
             word.set(owner);

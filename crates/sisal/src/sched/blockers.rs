@@ -6,7 +6,9 @@
 use super::shared::Shared;
 use super::warning;
 use crate::fiber::info::Fiber;
+use crate::prim::say::say;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -66,9 +68,10 @@ impl Blocker {
         }
         self.stack = STACK_HOOK.get().and_then(|hook| hook(shared, self.worker));
         if warning::is_heard() {
-            warning::blocked(&self);
+            // A subscriber that panics is not to end the monitor.
+            let _ = catch_unwind(AssertUnwindSafe(|| warning::blocked(&self)));
         } else {
-            eprintln!("sisal: {self}");
+            say(format_args!("sisal: {self}\n"));
         }
     }
 }

@@ -192,7 +192,9 @@ impl Worker {
         let freeing = fiber.end.finish(|token| self.unpark_joiner(token));
         if freeing == Freeing::Mine {
             if !detached {
-                // The handle was dropped meanwhile.
+                // The handle was dropped meanwhile. What is dropped now runs as this fiber once more.
+                fiber.poke.reopen();
+                self.remote().presence.set_running(Some(fiber));
                 self.drop_remains(fiber);
             }
             // SAFETY: end and handle are past, and no wait record leads to a fiber that runs.
@@ -230,6 +232,7 @@ impl Worker {
         fiber.set_home(self.index, self.thread);
         self.set_current(Some(fiber));
         let result = f();
+        fork::refuse_in_child();
         drop_locals(fiber);
         self.strike_off(fiber);
         self.set_current(None);

@@ -24,6 +24,7 @@ use crate::prim::atomic::{AtomicU32, Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::futex;
 use crate::prim::reason::Place;
+use crate::prim::say::say;
 use sisal_context::stack::Depot;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ const SLOW_TICK: Duration = Duration::from_millis(5);
 const STUCK_AFTER: Duration = Duration::from_millis(5);
 /// A fiber's time, before it is asked to yield.
 const SLICE: Duration = Duration::from_millis(10);
+/// A worker that has been at one turn for so long is shown as stuck.
+const SHOWN_STUCK_AFTER: Duration = Duration::from_millis(100);
 /// When no fresh work has waited for so long, added workers are not needed.
 const RETIRE_AFTER: Duration = Duration::from_millis(50);
 /// How long it goes on looking when there is nothing to see.
@@ -182,10 +185,8 @@ impl Monitor {
             if self.now.since(self.last_busy) <= LINGER {
                 let tick = if self.is_urgent() { TICK } else { SLOW_TICK };
                 futex::wait(&self.shared.watch.word, AWAKE, Some(tick));
-            } else if let Some(time) = vigil {
-                futex::wait(&self.shared.watch.word, AWAKE, Some(time));
             } else {
-                self.sleep();
+                self.sleep(vigil);
             }
         }
     }
@@ -196,6 +197,8 @@ impl Monitor {
         for worker in 0..self.seen.len() {
             let held = self.held_for(worker);
             let declared = self.shared.remotes[worker].shown.is_declared_blocked();
+            let is_stuck = held >= SHOWN_STUCK_AFTER && !declared;
+            self.shared.remotes[worker].shown.is_stuck.store(is_stuck.into(), Ordering::Relaxed);
             let believed = declared && !std::mem::replace(&mut self.seen[worker].believed, declared);
             stuck |= held >= STUCK_AFTER || believed;
             if held >= SLICE {
@@ -234,9 +237,12 @@ impl Monitor {
     fn hold_back(&self, worker: usize) {
         let remote = &self.shared.remotes[worker];
         remote.told.must_yield.store(1, Ordering::Relaxed);
+        if remote.presence.running_has_waited() {
+            return;
+        }
         let used = remote.shown.cpu_clock.read().zip(self.seen[worker].used);
         if used.is_some_and(|(now, before)| now.saturating_sub(before) >= SLICE)
-            && let Some(fiber) = remote.presence.running().filter(|_| !remote.presence.running_has_waited())
+            && let Some(fiber) = remote.presence.running()
         {
             self.shared.hogs.remember(fiber.spawned_at());
         }
@@ -276,7 +282,7 @@ impl Monitor {
         // A new crew gets its time before it is judged.
         self.seen.iter_mut().for_each(|seen| seen.since = self.now);
         if self.shared.config.verbose {
-            eprintln!("sisal: fresh fibers wait behind busy workers: {} workers now", self.shared.workers());
+            say(format_args!("sisal: fresh fibers wait behind busy workers: {} workers now\n", self.shared.workers()));
         }
     }
 
@@ -333,14 +339,17 @@ impl Monitor {
         !self.shared.remotes[worker].inbox.is_empty() && !self.shared.idle.is_sleeping(worker)
     }
 
-    /// Sleeps until somebody needs it, or until it is time to trim.
-    fn sleep(&mut self) {
+    /// Sleeps until somebody needs it, or until it is time to trim, or the `vigil` goes on.
+    fn sleep(&mut self, vigil: Option<Duration>) {
         let word = &self.shared.watch.word;
         word.store(ASLEEP, Ordering::Relaxed);
         // ORDERING: pairs with the fences of those who make something to watch: they publish, fence, and read the word.
         fence(Ordering::SeqCst);
-        if !self.workers_need_it() && self.shared.phase() != Phase::Ended {
-            let (kind, timeout) = if self.has_dirty() { (NAPPING, Some(TRIM_EVERY)) } else { (ASLEEP, None) };
+        let is_asked = vigil.is_none() && self.shared.is_asked_about_stillness();
+        if !self.workers_need_it() && !is_asked && self.shared.phase() != Phase::Ended {
+            let trim = self.has_dirty().then_some(TRIM_EVERY);
+            let timeout = vigil.into_iter().chain(trim).min();
+            let kind = if trim.is_some() { NAPPING } else { ASLEEP };
             // It may have been woken by now, and must not forget that.
             let _ = word.compare_exchange(ASLEEP, kind, Ordering::Relaxed, Ordering::Relaxed);
             futex::wait(word, kind, timeout);

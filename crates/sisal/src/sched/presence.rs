@@ -172,6 +172,11 @@ impl Presence {
 
     /// `fiber` waits for the first time.
     pub(super) fn home(&self, fiber: FiberRef) {
+        debug_assert_eq!(
+            self.running.load(Ordering::Relaxed),
+            fiber.as_ptr().as_ptr(),
+            "INVARIANT: only the fiber that is shown to run waits"
+        );
         self.gate.enter();
         let first = self.first.replace(Some(fiber));
         fiber.previous_homed.set(None);

@@ -67,6 +67,8 @@ pub(crate) struct Shown {
     pub(crate) blocked_turn: AtomicU64,
     /// Whether, when it fell asleep, it expected something that is neither a fiber nor a thread to wake it.
     pub(crate) expects: AtomicU8,
+    /// Whether the monitor has seen it at one turn for long.
+    pub(crate) is_stuck: AtomicU8,
     pub(crate) counts: Counts,
     pub(crate) activity: Activity,
     /// Of its thread.
@@ -95,6 +97,7 @@ impl Remote {
                 heartbeat: AtomicU64::new(0),
                 blocked_turn: AtomicU64::new(NO_TURN),
                 expects: AtomicU8::new(0),
+                is_stuck: AtomicU8::new(0),
                 counts: Counts::new(),
                 activity: Activity::new(),
                 cpu_clock: CpuClock::new(),

@@ -85,12 +85,19 @@ pub(crate) struct Shared {
     /// A futex: whoever waits for the end sleeps on it.
     pub(crate) phase: AtomicU32,
     pub(crate) stillness: Stillness,
+    /// Tells it from all other runtimes of the process.
+    pub(crate) number: u32,
     pub(crate) started: Moment,
     next_id: AtomicU64,
 }
 
 /// How many numbers a worker takes at a time.
 pub(crate) const ID_BLOCK: u64 = 256;
+
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 impl Shared {
     pub(crate) fn new(config: Config) -> Shared {
@@ -115,6 +122,7 @@ impl Shared {
             // #0 is the main fiber of `run`.
             next_id: AtomicU64::new(1),
             stillness: Stillness::new(),
+            number: next_number(),
             started: Moment::now(),
             config,
         }

@@ -35,6 +35,7 @@ impl Worker {
         self.shared.stuck.fetch_add(stuck, Ordering::Relaxed);
         self.shared.ask_for_stacks();
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
+        self.show_prospects();
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, false, true);
         self.shared.announce_fresh_left();

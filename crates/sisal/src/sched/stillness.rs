@@ -11,7 +11,7 @@
 use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::worker::Worker;
-use crate::prim::atomic::{AtomicU32, Ordering};
+use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 use crate::prim::clock::Moment;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub(crate) type Examiner = fn(&Arc<Shared>, Duration) -> Option<Duration>;
 pub(crate) struct Stillness {
     /// Called by the monitor now and then while fibers run: some may wait for one another.
     pub(crate) patrol: OnceLock<fn(&Shared)>,
+    /// 1 when a possible deadlock was reported, 2 when a certain one was.
+    pub(crate) reported: AtomicU8,
     /// 1 while a worker wants the runtime to be examined.
     asked: AtomicU32,
     pub(crate) examiner: OnceLock<Examiner>,
@@ -49,7 +51,12 @@ pub(crate) struct Stillness {
 
 impl Stillness {
     pub(crate) fn new() -> Stillness {
-        Stillness { patrol: OnceLock::new(), asked: AtomicU32::new(0), examiner: OnceLock::new() }
+        Stillness {
+            patrol: OnceLock::new(),
+            reported: AtomicU8::new(0),
+            asked: AtomicU32::new(0),
+            examiner: OnceLock::new(),
+        }
     }
 }
 
@@ -62,30 +69,45 @@ impl Worker {
 
     /// After it has announced that it sleeps.
     pub(super) fn ask_about_stillness(&self) {
-        let still = &self.shared.stillness;
-        if still.examiner.get().is_some() && still.asked.load(Ordering::Relaxed) == 0 && self.shared.is_still() {
-            still.asked.store(1, Ordering::Relaxed);
-            self.shared.watch.wake();
-        }
+        self.shared.ask_about_stillness();
     }
 }
 
 impl Shared {
-    fn is_still(&self) -> bool {
+    /// A worker has fallen asleep, or gone: if nothing is left that runs, that is to be looked into.
+    pub(super) fn ask_about_stillness(&self) {
+        let still = &self.stillness;
+        if still.examiner.get().is_some() && still.asked.load(Ordering::Relaxed) == 0 && self.is_still() {
+            still.asked.store(1, Ordering::Relaxed);
+            // ORDERING: pairs with the fences in `Monitor::sleep` and `Vigil::end`: the monitor sees that it was asked, or we see that it
+            // sleeps.
+            fence(Ordering::SeqCst);
+            self.watch.wake();
+        }
+    }
+
+    /// Whether somebody wants it to be looked into.
+    pub(super) fn is_asked_about_stillness(&self) -> bool {
+        self.stillness.asked.load(Ordering::Relaxed) != 0
+    }
+
+    pub(crate) fn is_still(&self) -> bool {
         let is_quiet = |(worker, remote): (usize, &super::remote::Remote)| {
             remote.life() == Life::Absent
                 || (self.idle.is_sleeping(worker)
                     && remote.shown.expects.load(Ordering::Relaxed) == 0
-                    && remote.inbox.is_empty())
+                    && remote.inbox.is_empty()
+                    && remote.pokes.is_empty())
         };
         self.phase() == Phase::Running
             && self.remotes.iter().enumerate().all(is_quiet)
             && !self.has_fresh()
+            && !self.hogs.are_waiting()
             && self.unfinished() > 0
     }
 
     /// A number that changes whenever a fiber gets its turn.
-    fn turns(&self) -> u64 {
+    pub(crate) fn turns(&self) -> u64 {
         self.remotes.iter().fold(0, |sum, remote| sum.wrapping_add(remote.shown.heartbeat.load(Ordering::Relaxed)))
     }
 }
@@ -122,6 +144,8 @@ impl Patrol {
 pub(super) struct Vigil {
     /// Since when it is, how many turns there had been by then, and after how long to look.
     still: Option<(Moment, u64, Duration)>,
+    /// How many turns there had been when it was last looked into, for good.
+    examined: Option<u64>,
 }
 
 impl Vigil {
@@ -133,26 +157,43 @@ impl Vigil {
         }
         let (since, turns, look_after) = *self.still.get_or_insert((now, shared.turns(), GRACE));
         let still_for = now.since(since);
-        if shared.turns() != turns || !shared.is_still() {
-            return self.end(shared);
+        if !shared.is_still() {
+            return self.end(shared, now);
+        }
+        if shared.turns() != turns {
+            return self.begin(shared, now);
         }
         if still_for < look_after {
             return Some(look_after - still_for);
         }
         let again = shared.stillness.examiner.get().and_then(|examine| examine(shared, still_for));
+        self.examined = again.is_none().then_some(turns);
         match again.filter(|&again| again > still_for) {
             Some(again) => {
                 self.still = Some((since, turns, again));
                 Some(again - still_for)
             }
-            None => self.end(shared),
+            None => self.end(shared, now),
         }
     }
 
+    /// It is still from now on, as far as is known.
+    fn begin(&mut self, shared: &Shared, now: Moment) -> Option<Duration> {
+        self.still = Some((now, shared.turns(), GRACE));
+        Some(GRACE)
+    }
+
     /// From now on workers ask again.
-    fn end(&mut self, shared: &Shared) -> Option<Duration> {
+    fn end(&mut self, shared: &Shared, now: Moment) -> Option<Duration> {
         self.still = None;
         shared.stillness.asked.store(0, Ordering::Relaxed);
+        // ORDERING: pairs with the fence by which a worker announces its sleep: it sees that it has to ask, or we see that it sleeps. What has
+        // been looked into already is not looked into again.
+        fence(Ordering::SeqCst);
+        if self.examined != Some(shared.turns()) && shared.is_still() {
+            shared.stillness.asked.store(1, Ordering::Relaxed);
+            return self.begin(shared, now);
+        }
         None
     }
 }

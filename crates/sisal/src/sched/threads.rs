@@ -9,7 +9,7 @@ use crate::fiber::body;
 use crate::fiber::header::Birth;
 use crate::fiber::panic_hook;
 use crate::fiber::spans;
-use crate::prim::atomic::Ordering;
+use crate::prim::atomic::{Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::fork;
 use crate::prim::id::FiberId;
@@ -78,6 +78,9 @@ fn run_worker(shared: &Arc<Shared>, index: usize, stack: Stack) {
             }
         }
     });
+    // ORDERING: pairs with the fences of those who fall asleep: one of us sees that all others are asleep or gone.
+    fence(Ordering::SeqCst);
+    shared.ask_about_stillness();
     worker.stacks.give_all(shared);
     shared.remotes[index].shown.thread.clear();
     shared.remotes[index].shown.activity.descriptors.store(0, Ordering::Relaxed);

@@ -184,6 +184,7 @@ impl Worker {
         current::with(|current| {
             debug_assert!(current.worker.get().is_null(), "INVARIANT: one worker a thread");
             current.worker.set(ptr::from_ref(self).cast());
+            current.runtime.set(self.shared.number);
         });
         let _uninstall = Uninstall;
         f()

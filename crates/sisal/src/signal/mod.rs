@@ -24,7 +24,7 @@ mod kind;
 mod registry;
 
 pub use self::kind::Signal;
-pub(crate) use self::registry::{Listening, cancelling};
+pub(crate) use self::registry::{Listening, cancelling, is_cancelling};
 
 use crate::chan::Receiver;
 use std::io;

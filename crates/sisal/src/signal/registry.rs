@@ -196,6 +196,11 @@ impl Listening {
     }
 }
 
+/// Whether a signal would cancel a nursery.
+pub(crate) fn is_cancelling() -> bool {
+    state().nurseries > 0
+}
+
 impl Drop for Listening {
     fn drop(&mut self) {
         let mut state = state();

@@ -264,6 +264,8 @@ impl RawMutex {
             Some(first) if given => {
                 // Relaxed: it is read after the unpark.
                 first.data().given.store(1, Ordering::Relaxed);
+                // It says so itself when it runs.
+                self.owner.clear();
                 LOCKED
             }
             Some(_) => AWAKE,

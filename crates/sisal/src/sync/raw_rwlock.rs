@@ -55,10 +55,11 @@ const MOST_READERS: u32 = u32::MAX / READER / 2;
 /// How often one looks before it parks, each time after twice as many pauses as before. None in the models.
 const LOOKS: u32 = if cfg!(loom) { 0 } else { 5 };
 
-/// See the [module](self).
+/// See the [module](self). The word comes first: objects are told apart by their addresses, and the mutex is another.
+#[repr(C)]
 pub(super) struct RawRwLock {
-    writers: RawMutex,
     word: AtomicU32,
+    writers: RawMutex,
     lists: Lock<Lists>,
 }
 
@@ -268,7 +269,6 @@ impl RawRwLock {
     }
 
     fn park(&self, wait: &Wait<Who>, reason: Reason, place: Place) {
-        // The same object as the mutex, where other writers wait.
         let object = Object::of(self);
         let woken = park::park(wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
         debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the lock ends this wait");

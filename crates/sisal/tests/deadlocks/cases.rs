@@ -1,6 +1,6 @@
 //! Deadlocks of every kind, and what looks like one.
 
-use crate::expected::{certain, contains_all, none, plain, possible};
+use crate::expected::{certain, contains_all, none, nothing_certain, plain, possible};
 use crate::{Case, until_reported};
 use sisal::chan::{bounded, unbounded};
 use sisal::inspect::{external_wait, no_deadlock_check};
@@ -255,6 +255,149 @@ pub(crate) const CASES: &[Case] = &[
             assert_eq!(run(|| receiver.recv()), Ok(7));
         },
         check: |ended| possible(ended, &[]),
+    },
+    Case {
+        name: "a_lock_of_another_runtimes_fiber_of_the_same_number",
+        environment: &[],
+        body: || {
+            static LOCK: Mutex<()> = Mutex::new(());
+            let (locked, is_locked) = std::sync::mpsc::channel();
+            let other = thread::spawn(move || {
+                run(|| {
+                    let _guard = LOCK.lock();
+                    locked.send(()).unwrap();
+                    sleep(A_WHILE).unwrap();
+                });
+            });
+            is_locked.recv().unwrap();
+            run(|| drop(LOCK.lock()));
+            other.join().unwrap();
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_join_of_another_runtimes_fiber_of_the_same_number",
+        environment: &[],
+        body: || {
+            let other = Arc::new(Runtime::new().unwrap());
+            run(|| {
+                let first = spawn(move || other.run(|| sisal::blocking(|| thread::sleep(A_WHILE))));
+                first.join().unwrap();
+            });
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_thread_inside_a_timeout",
+        environment: &[],
+        body: || {
+            let runtime = Runtime::new().unwrap();
+            let (_sender, receiver) = bounded::<u32>(1);
+            let ended = sisal::timeout(A_WHILE, || {
+                runtime.handle().nursery(|n| {
+                    n.spawn(|| receiver.recv().map(drop));
+                    Ok(())
+                })
+            });
+            assert!(ended.is_err());
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_thread_that_waits_for_signals",
+        environment: &[],
+        body: || {
+            let signals = sisal::signal::listen(&[sisal::signal::Signal::USER1]).unwrap();
+            let stop = Arc::new(sisal::sync::Event::new());
+            let stopped = Arc::clone(&stop);
+            let thread = thread::spawn(move || {
+                signals.recv().unwrap();
+                stop.set();
+            });
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", &format!("sleep 1.5; kill -USR1 {}", std::process::id())])
+                .spawn()
+                .unwrap();
+            run(|| stopped.wait().unwrap());
+            thread.join().unwrap();
+            child.wait().unwrap();
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_nursery_that_waits_for_a_signal",
+        environment: &[],
+        body: || {
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", &format!("sleep 1; kill -TERM {}", std::process::id())])
+                .spawn()
+                .unwrap();
+            run(|| {
+                let (_sender, receiver) = bounded::<u32>(1);
+                let ended = sisal::Nursery::options().cancel_on_signals().run(|n| {
+                    n.spawn(|| receiver.recv().map(drop));
+                    Ok(())
+                });
+                assert!(ended.is_err());
+            });
+            child.wait().unwrap();
+        },
+        check: none,
+    },
+    Case {
+        name: "a_writer_that_waits_for_a_reader_and_another_behind_it",
+        environment: &[],
+        body: || {
+            run(|| {
+                let lock = Arc::new(sisal::sync::RwLock::new(0));
+                let guard = lock.read();
+                let writers: Vec<_> = (0..2)
+                    .map(|_| {
+                        let lock = Arc::clone(&lock);
+                        spawn(move || *lock.write() += 1)
+                    })
+                    .collect();
+                sisal::blocking(|| thread::sleep(A_WHILE));
+                drop(guard);
+                sisal::join_all(writers).into_iter().for_each(|end| end.unwrap());
+            });
+        },
+        check: none,
+    },
+    Case {
+        name: "a_deadlock_shortly_after_a_thread_had_its_say",
+        environment: &[],
+        body: || {
+            let (sender, receiver) = bounded::<u32>(1);
+            let thread = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(50));
+                sender.send(7).unwrap();
+            });
+            run(move || {
+                receiver.recv().unwrap();
+                sisal::blocking(move || thread.join().unwrap());
+                let (_sender, receiver) = bounded::<u32>(1);
+                let _ = receiver.recv();
+            });
+        },
+        check: |ended| certain(ended, &["fibers: 1 parked, 0 done, 0 spawned"]),
+    },
+    Case {
+        name: "a_thread_that_goes_without_a_word",
+        environment: &[],
+        body: || {
+            let thread = thread::spawn(until_reported);
+            run(|| {
+                let (_sender, receiver) = bounded::<u32>(1);
+                let _ = receiver.recv();
+            });
+            drop(thread);
+        },
+        check: |ended| {
+            assert_eq!(ended.code, Some(124));
+            let report = plain(&ended.stderr);
+            assert!(report.contains("sisal: possible deadlock") && report.contains("sisal: deadlock"), "{report}");
+        },
     },
     Case {
         name: "a_timer",

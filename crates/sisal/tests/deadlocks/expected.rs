@@ -18,6 +18,12 @@ pub(crate) fn none(ended: &Ended) {
     assert!(!ended.stderr.contains("deadlock"), "{}", ended.stderr);
 }
 
+/// Ended by itself; at most it was said that it might not.
+pub(crate) fn nothing_certain(ended: &Ended) {
+    assert_eq!(ended.code, Some(0), "the exit code");
+    assert!(!ended.stderr.contains("sisal: deadlock"), "{}", ended.stderr);
+}
+
 /// Ended by itself, after a report that it might not.
 pub(crate) fn possible(ended: &Ended, lines: &[&str]) {
     assert_eq!(ended.code, Some(0), "the exit code");

@@ -1,7 +1,7 @@
 //! Where the data of the live view come from.
 
 use crate::inspect::snapshot::Snapshot;
-use crate::inspect::survey::survey;
+use crate::inspect::survey::{Depth, survey};
 use crate::inspect::trace::{FlightRecorder, recorded};
 use crate::spawn::Handle;
 use std::time::Duration;
@@ -44,7 +44,8 @@ impl Live {
     }
 
     fn snapshot(&self, selection: Selection) -> Snapshot {
-        let mut snapshot = survey(self.runtime.shared(), selection.traces).snapshot;
+        let mut snapshot =
+            survey(self.runtime.shared(), if selection.traces { Depth::Stacks } else { Depth::Fibers }).snapshot;
         if let Some(id) = selection.id {
             snapshot.fibers.retain(|fiber| fiber.id.get() == id);
         }
