@@ -89,7 +89,7 @@ impl Builder {
         self
     }
 
-    /// How long to wait between two updates: one second, unless set.
+    /// How long to wait between two updates: one second, unless set, and a millisecond at least.
     ///
     /// ```
     /// # let runtime = sisal::Runtime::new().unwrap();

@@ -26,6 +26,8 @@ pub struct Console {
     /// Dropped to end the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// The thread is one of this process, and not of one that was forked from it.
+    process: u32,
 }
 
 impl Console {
@@ -37,7 +39,7 @@ impl Console {
         let service = Service::new(source);
         let body = move || runtime.block_on(serve(listener, service, interval, stopped));
         let thread = thread::Builder::new().name("sisal-console".into()).spawn(body)?;
-        Ok(Console { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Console { address, stop: Some(stop), thread: Some(thread), process: std::process::id() })
     }
 
     /// Where it serves. With port 0 the system has chosen one.
@@ -66,6 +68,10 @@ async fn serve(listener: TcpListener, service: Service, interval: Duration, stop
 
 impl Drop for Console {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Nobody is there to be told.
+            return std::mem::forget(self.stop.take());
+        }
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             // A panic of the source was reported when it happened.

@@ -16,6 +16,7 @@ use crate::words::{self, Calendar};
 use console_api::instrument::{State, Temporality, Update};
 use console_api::tasks::TaskDetails;
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -107,8 +108,9 @@ impl Hub {
         }
     }
 
+    /// A source that panics is asked again the next time. It has reported that itself, and nothing new is known.
     fn look(&mut self) {
-        let look = self.source.look();
+        let Ok(look) = catch_unwind(AssertUnwindSafe(|| self.source.look())) else { return };
         let held: HashSet<u64> = self.of_details.keys().copied().collect();
         let known = self.known.get_or_insert_with(|| Known::new(look.uptime));
         let letter = known.see(&look, &held);
@@ -241,6 +243,25 @@ mod tests {
         drop((feed, other));
         assert!(!hub.publish());
         assert!(!hub.is_paused);
+    }
+
+    #[test]
+    fn a_source_that_panics_is_asked_again_and_loses_no_client() {
+        struct Moody(usize);
+        impl Source for Moody {
+            fn look(&mut self) -> Look {
+                self.0 += 1;
+                assert!(self.0 % 2 == 1, "on purpose");
+                Look::default()
+            }
+        }
+        let mut hub = Hub::new(Box::new(Moody(0)));
+        let mut feed = hub.watch();
+        assert!(read(&mut feed).is_ready());
+        assert!(hub.publish());
+        assert!(read(&mut feed).is_pending(), "nothing was seen");
+        assert!(hub.publish());
+        assert!(read(&mut feed).is_ready());
     }
 
     fn read<T: Clone>(feed: &mut Feed<T>) -> Poll<Option<T>> {

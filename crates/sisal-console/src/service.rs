@@ -14,6 +14,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 
+/// More often than this nobody is told anything.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// What the server's calls and its beat share. They run on one thread; the lock is never waited for, and held across no await.
 #[derive(Clone)]
 pub(crate) struct Service {
@@ -36,7 +39,7 @@ impl Service {
         loop {
             self.shared.begun.notified().await;
             loop {
-                tokio::time::sleep(interval).await;
+                tokio::time::sleep(interval.max(SHORTEST)).await;
                 if !self.hub().publish() {
                     break;
                 }
@@ -44,7 +47,6 @@ impl Service {
         }
     }
 
-    /// A source that panicked may be asked again.
     fn hub(&self) -> MutexGuard<'_, Hub> {
         self.shared.hub.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -38,6 +38,19 @@ fn fork(in_child: impl FnOnce()) -> Fate {
     }
 }
 
+#[cfg(feature = "metrics")]
+#[test]
+fn a_reporter_dropped_in_a_child_waits_for_no_thread() {
+    let ended = child::run(|| {
+        let runtime = background(1);
+        let reporter = sisal::inspect::report_metrics(runtime.handle(), LONG).unwrap();
+        let mut reporter = Some(reporter);
+        assert_eq!(fork(|| drop(reporter.take())), Fate::Exited(0));
+        drop(reporter);
+    });
+    ended.well();
+}
+
 #[test]
 fn every_call_in_a_child_forked_from_a_plain_thread_aborts_with_the_message() {
     const CALLS: usize = 11;

@@ -77,6 +77,32 @@ fn fibers_that_wait_are_counted_by_what_they_wait_for() {
 }
 
 #[test]
+fn fibers_that_were_woken_and_have_not_run_yet_are_not_parked() {
+    guarded(|| {
+        fixed(1)
+            .run(|| {
+                let (sender, receiver) = sisal::chan::bounded::<()>(1);
+                let receive = |_| {
+                    let receiver = receiver.clone();
+                    spawn_local(move || receiver.recv().is_ok())
+                };
+                let receivers: Vec<_> = (0..20).map(receive).collect();
+                let parked = || inspect::metrics().unwrap().parked.get(RECEIVING).copied().unwrap_or(0);
+                while parked() < 20 {
+                    yield_now();
+                }
+                // The only worker is ours: nobody it wakes runs before we give way.
+                drop(sender);
+                assert_eq!(parked(), 0);
+                let counts = inspect::snapshot().unwrap().counts;
+                assert_eq!((counts.parked, counts.ready), (0, 20));
+                join_all(receivers).into_iter().for_each(|woken| assert!(!woken.unwrap()));
+            })
+            .unwrap();
+    });
+}
+
+#[test]
 fn the_main_fiber_is_one_of_those_that_live() {
     guarded(|| {
         fixed(1)

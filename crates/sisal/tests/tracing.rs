@@ -374,6 +374,39 @@ fn a_subscriber_may_panic_and_wait() {
 }
 
 #[test]
+fn a_span_whose_exit_panics_keeps_no_outer_span_from_being_left_and_closed() {
+    record();
+    guarded(|| {
+        let runtime = background(1);
+        runtime.run(|| {
+            let neighbour = spawn(|| {
+                for _ in 0..5 {
+                    info!("beside a refusal");
+                    yield_now();
+                }
+            });
+            let outer = info_span!("around a refusal");
+            let left = catch_unwind(AssertUnwindSafe(|| {
+                let _outer = outer.enter();
+                let _inner = info_span!("refuses to be left").entered();
+                for _ in 0..5 {
+                    yield_now();
+                    info!("inside a refusal");
+                }
+            }));
+            assert!(left.is_err());
+            neighbour.join().unwrap();
+            info!("after a refusal");
+        });
+        shut_down(runtime);
+    });
+    assert_eq!(spans_of("beside a refusal"), [None; 5]);
+    assert_eq!(spans_of("inside a refusal"), [Some("refuses to be left"); 5]);
+    assert_eq!(spans_of("after a refusal"), [None]);
+    assert_eq!(open("around a refusal"), 0);
+}
+
+#[test]
 fn a_fiber_that_blocks_its_worker_is_named_by_a_warning_and_not_on_standard_error() {
     let ended = child::run(|| {
         record();

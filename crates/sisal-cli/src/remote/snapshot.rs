@@ -103,6 +103,13 @@ pub(crate) struct Fiber {
     pub(crate) trace: Option<Vec<Frame>>,
 }
 
+impl Fiber {
+    /// How long it has been what it is, if that is known. What is told of one that is ready is when it began the wait that is over.
+    pub(crate) fn known_ns(&self) -> Option<u64> {
+        self.since_ns.filter(|_| &*self.state != "ready")
+    }
+}
+
 /// A call on a stack.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Frame {

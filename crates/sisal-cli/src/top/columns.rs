@@ -68,7 +68,7 @@ impl Column {
             Column::Name => called(fiber),
             Column::State => Cow::Borrowed(&fiber.state),
             Column::Worker => or_unknown(fiber.worker.map(|worker| worker.to_string())).into(),
-            Column::Since => or_unknown(fiber.since_ns.map(duration)).into(),
+            Column::Since => or_unknown(fiber.known_ns().map(duration)).into(),
             Column::Stack => or_unknown(fiber.stack_used.map(size)).into(),
             Column::StackOfSize => match (fiber.stack_used, fiber.stack_size) {
                 (used, Some(whole)) => format!("{}/{}", or_unknown(used.map(size)), size(whole)).into(),

@@ -56,7 +56,7 @@ impl Order {
             Key::Id => Ordering::Equal,
             Key::Name => unknown_last(one.name.as_deref(), other.name.as_deref()),
             Key::State => rank(&one.state).cmp(&rank(&other.state)),
-            Key::Since => other.since_ns.cmp(&one.since_ns),
+            Key::Since => other.known_ns().cmp(&one.known_ns()),
             Key::Worker => unknown_last(one.worker, other.worker),
             Key::Stack => (other.stack_used, other.stack_size).cmp(&(one.stack_used, one.stack_size)),
         };

@@ -14,9 +14,16 @@ fn fails(ran: &Ran, code: i32, said: &str) {
     assert_eq!((ran.code, ran.stderr.as_str(), ran.stdout.len()), (Some(code), said, 0));
 }
 
+/// When this process started.
+fn started() -> String {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned()
+}
+
 /// Writes what this process, which is a test, would write if it served.
 fn enter(directory: &Directory, text: &str) {
     fs::create_dir_all(directory.path("run/sisal")).unwrap();
+    fs::set_permissions(directory.path("run/sisal"), fs::Permissions::from_mode(0o700)).unwrap();
     directory.write(&format!("run/sisal/{}", std::process::id()), text.as_bytes());
 }
 
@@ -74,7 +81,7 @@ fn help_is_no_error_and_tells_how_to_serve() {
 #[test]
 fn a_process_is_found_by_its_number() {
     let (directory, server) = (Directory::new(), Server::small());
-    enter(&directory, &format!("{} secret\n", server.address()));
+    enter(&directory, &format!("{} secret {}\n", server.address(), started()));
     let process = std::process::id().to_string();
     directory.sisal(&["dump", &process]).output();
     let requests = server.requests();
@@ -108,7 +115,7 @@ fn a_process_that_is_not_there_is_told() {
 fn an_entry_that_was_left_behind_is_told() {
     let directory = Directory::new();
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    enter(&directory, &format!("{address} \n"));
+    enter(&directory, &format!("{address}  {}\n", started()));
     let process = std::process::id();
     let ran = directory.sisal(&["dump", &process.to_string()]).run();
     fails(&ran, 1, &format!("sisal dump: process {process} ({address}): can't connect: Connection refused\n"));
@@ -133,6 +140,46 @@ fn an_entry_that_is_none_or_not_the_owners_is_told() {
     let ran = directory.sisal(&["dump", &process]).run();
     let reason = "belongs to user 12345, and the process to user 0: not trusted";
     fails(&ran, 1, &format!("sisal dump: {}: {reason}\n", path.display()));
+}
+
+#[test]
+fn an_entry_of_another_process_that_had_this_number_is_not_trusted() {
+    let (directory, server) = (Directory::new(), Server::small());
+    enter(&directory, &format!("{} secret 1\n", server.address()));
+    let process = std::process::id().to_string();
+    let path = directory.path(format!("run/sisal/{process}"));
+    let ran = directory.sisal(&["dump", &process]).run();
+    let reason = "was left behind by another process, which had this number before";
+    fails(&ran, 1, &format!("sisal dump: {}: {reason}\n", path.display()));
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn an_entry_that_others_could_have_made_is_not_trusted() {
+    let (directory, server) = (Directory::new(), Server::small());
+    let process = std::process::id().to_string();
+    let path = directory.path(format!("run/sisal/{process}"));
+    let line = format!("{} secret {}\n", server.address(), started());
+    let refused = |reason: &str| {
+        let ran = directory.sisal(&["dump", &process]).run();
+        fails(&ran, 1, &format!("sisal dump: {}: {reason}: not trusted\n", path.display()));
+    };
+    enter(&directory, &line);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
+    refused("can be written to by others");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(directory.path("run/sisal"), fs::Permissions::from_mode(0o777)).unwrap();
+    refused("its directory can be written to by others");
+    fs::set_permissions(directory.path("run/sisal"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::rename(&path, directory.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(directory.path("elsewhere"), &path).unwrap();
+    refused("is a link");
+    fs::remove_file(&path).unwrap();
+    // Nobody writes into it: whoever opened it as a file would wait for ever.
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    refused("is not a file");
+    assert!(server.requests().is_empty());
 }
 
 #[test]

@@ -35,7 +35,7 @@ fibers: 12 live: 1 running, 1 ready, 3 parked, 7 fresh; 100 spawned, 88 done
 
 ID  STATE    WRK  SINCE      STACK  NAME            WAITS FOR                 AT              SPAWNED AT
 17  running    0    1ms  4.0K/192K  accept loop     -                         -               main.rs:7:9
-20  ready      1  900ns     -/192K  about to go on  asleep                    main.rs:40:5    main.rs:9:9
+20  ready      1      -     -/192K  about to go on  asleep                    main.rs:40:5    main.rs:9:9
  1  parked     0  1m01s  8.0K/192K  main            joining a fiber           main.rs:30:9    main.rs:3:1
 18  parked     1   5.2s   12K/192K  (main.rs:9:9)   receiving from a channel  worker.rs:12:5  main.rs:9:9
 19  parked     1   4.0s  4.0K/192K  second          receiving from a channel  worker.rs:12:5  main.rs:9:9",

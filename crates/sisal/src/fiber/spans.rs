@@ -5,7 +5,8 @@
 //! runs in a fiber of its own, or on a thread for it, starts in the span in which that was [asked for](Origin).
 //!
 //! Subscribers are foreign code that is called in the middle of a wait: the fiber can't wait there once more, so they are called in the name of
-//! no fiber; and it must not unwind from there, so a subscriber that panics only loses the spans.
+//! no fiber; and it must not unwind from there, so each of its panics is caught where it happens, and the other spans are left and
+//! entered all the same.
 //!
 //! Only the default subscriber's spans are kept, and those only if it knows the current one, as all over the registry of
 //! `tracing-subscriber` do. A subscriber set for a thread by `with_default` stays with the thread.
@@ -58,10 +59,15 @@ impl Left {
 /// Calls a subscriber; none if it has panicked.
 fn as_nobody<R>(f: impl FnOnce() -> R) -> Option<R> {
     let fiber = current::with(|current| current.fiber.take());
-    let result = catch_unwind(AssertUnwindSafe(f));
+    let result = caught(f);
     current::with(|current| current.fiber.set(fiber));
+    result
+}
+
+/// One of several calls of a subscriber, the rest of which are to come even if this one panics; none if it did.
+fn caught<R>(f: impl FnOnce() -> R) -> Option<R> {
     // What it has panicked with may do so again when it is dropped.
-    result.map_err(std::mem::forget).ok()
+    catch_unwind(AssertUnwindSafe(f)).map_err(std::mem::forget).ok()
 }
 
 fn current_span(dispatch: &Dispatch) -> Option<Id> {
@@ -77,15 +83,19 @@ fn leave_all() -> Option<Spans> {
     for place in 0..MOST {
         let Some(id) = next else { break };
         spans.keep(place, &id);
-        spans.dispatch.exit(&id);
-        next = current_span(&spans.dispatch);
+        let is_left = caught(|| spans.dispatch.exit(&id)).is_some();
+        next = caught(|| current_span(&spans.dispatch)).flatten();
+        if !is_left && next.as_ref() == Some(&id) {
+            // It would panic again, and again.
+            break;
+        }
     }
     Some(spans)
 }
 
 impl Spans {
     fn keep(&mut self, place: usize, id: &Id) {
-        let kept = self.dispatch.clone_span(id);
+        let Some(kept) = caught(|| self.dispatch.clone_span(id)) else { return };
         match self.few.get_mut(place) {
             Some(free) => *free = Some(kept),
             None => self.more.push(kept),
@@ -94,14 +104,14 @@ impl Spans {
 
     fn enter_again(self) {
         for id in self.more.into_iter().rev().chain(self.few.into_iter().rev().flatten()) {
-            self.dispatch.enter(&id);
-            self.dispatch.try_close(id);
+            caught(|| self.dispatch.enter(&id));
+            caught(|| self.dispatch.try_close(id));
         }
     }
 
     fn forget(self) {
         for id in self.few.into_iter().flatten().chain(self.more) {
-            self.dispatch.try_close(id);
+            caught(|| self.dispatch.try_close(id));
         }
     }
 }

@@ -40,6 +40,8 @@ impl Attendants {
 struct Dumping {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// The thread is one of this process, and not of one that was forked from it.
+    process: u32,
 }
 
 impl Dumping {
@@ -47,7 +49,7 @@ impl Dumping {
         let signals = signal::listen(&[signal])?;
         let (end, ended) = bounded(1);
         let thread = own_threads::spawn("sisal-dump", move || dump_at_each(&signals, &ended, &runtime))?;
-        Ok(Dumping { end: Some(end), thread: Some(thread) })
+        Ok(Dumping { end: Some(end), thread: Some(thread), process: std::process::id() })
     }
 }
 
@@ -62,6 +64,10 @@ fn dump_at_each(signals: &Receiver<Signal>, ended: &Receiver<()>, runtime: &Hand
 
 impl Drop for Dumping {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The thread may have held what a channel is closed under.
+            return std::mem::forget(self.end.take());
+        }
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
             // It has printed what it had to say.

@@ -26,6 +26,7 @@ mod serve;
 mod snapshot;
 #[cfg(feature = "stack-traces")]
 mod stack;
+mod state;
 mod survey;
 mod text;
 mod to_json;

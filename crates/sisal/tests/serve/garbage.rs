@@ -117,6 +117,30 @@ fn clients_that_say_nothing_keep_nobody_out() {
 }
 
 #[test]
+fn clients_that_ask_and_do_not_read_keep_nobody_out() {
+    guarded(|| {
+        let fake = Fake::new();
+        // More than the sockets' buffers hold.
+        let size = 16 << 20;
+        *fake.fibers.lock().unwrap() = "x".repeat(size);
+        let server = fake.serve(ServeOptions::new());
+        let taker = |_| {
+            let mut stream = TcpStream::connect(server.local_addr()).unwrap();
+            stream.write_all(b"GET /debug/fibers.json HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            stream.read_exact(&mut [0; 100]).unwrap();
+            stream
+        };
+        let mut takers: Vec<_> = (0..16).map(taker).collect();
+        assert_eq!(get(server.local_addr(), "/metrics").status, 200);
+        // One had to go. Had the time of all been up, this one would have nothing more to read than what was on its way.
+        let mut last = takers.pop().unwrap();
+        let mut rest = Vec::new();
+        let _ = last.read_to_end(&mut rest);
+        assert!(rest.len() > size - 100, "{}", rest.len());
+    });
+}
+
+#[test]
 fn a_request_in_many_pieces_is_one_request() {
     guarded(|| {
         let server = Fake::new().serve(ServeOptions::new());

@@ -129,6 +129,8 @@ impl Folder {
     fn new(name: &str) -> Folder {
         let folder = std::env::temp_dir().join(format!("sisal-serve-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
+        // Whatever the umask is.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
         Folder(folder)
     }
 }
@@ -145,15 +147,25 @@ fn a_file_by_the_process_number_names_the_address_and_the_token_while_it_serves(
     let ended = child::run_in(&[("XDG_RUNTIME_DIR", folder.0.to_str().unwrap())], || {
         let folder = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR").unwrap()).join("sisal");
         let file = folder.join(std::process::id().to_string());
+        // One that was killed has left these, and one of them leads elsewhere.
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        let elsewhere = folder.with_file_name("elsewhere");
+        fs::write(&elsewhere, "untouched").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder.join(format!(".{}", std::process::id()))).unwrap();
+        fs::write(&file, "127.0.0.1:1 stale\n").unwrap();
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let started = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned();
         let first = Fake::new().serve(ServeOptions::new());
-        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{} \n", first.local_addr()));
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{}  {started}\n", first.local_addr()));
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "untouched");
         let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&folder), mode(&file)), (0o700, 0o600));
         // The second is named when the first has gone.
         let second = Fake::new().serve(ServeOptions::new().token("s3cret"));
-        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{} \n", first.local_addr()));
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{}  {started}\n", first.local_addr()));
         drop(first);
-        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{} s3cret\n", second.local_addr()));
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("{} s3cret {started}\n", second.local_addr()));
         drop(second);
         assert!(!file.exists());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "no drafts are left");

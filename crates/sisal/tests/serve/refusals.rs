@@ -123,6 +123,10 @@ fn pages_of_other_origins_are_refused() {
             }
             let script_tag = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors")];
             assert_eq!(status(&script_tag, path), 403, "{path}");
+            let link = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate")];
+            assert_eq!(status(&link, path), 403, "{path}");
+            let frame = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", "iframe")];
+            assert_eq!(status(&frame, path), 403, "{path}");
             assert_eq!(status(&[("Origin", &format!("http://{host}"))], path), 200, "{path}");
             let own = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Mode", "cors")];
             assert_eq!(status(&own, path), 200, "{path}");

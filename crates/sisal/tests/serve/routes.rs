@@ -114,8 +114,9 @@ fn a_second_trace_is_told_to_come_later() {
         let first =
             std::thread::spawn(move || super::client::send(address, b"GET /debug/trace?seconds=60 HTTP/1.0\r\n\r\n"));
         fake.wait_for_traces(1);
-        let second = get(address, "/debug/trace?seconds=0");
+        let second = get(address, "/debug/trace?seconds=1");
         assert_eq!((second.status, second.header("retry-after")), (503, Some("1")));
+        assert_eq!(get(address, "/debug/trace?seconds=0").status, 200, "what is recorded already can be read");
         // And all else is answered meanwhile.
         assert_eq!(get(address, "/metrics").status, 200);
         drop(server);

@@ -37,7 +37,7 @@ pub(super) fn lines(app: &App, id: u64, palette: Palette) -> Vec<Line<'static>> 
 
 fn facts(page: &mut Page, fiber: &Fiber, snapshot: &Snapshot) {
     page.fact("name", text_or_unknown(fiber.name.as_ref()));
-    let since = fiber.since_ns.map(|since| format!(", for {}", duration(since))).unwrap_or_default();
+    let since = fiber.known_ns().map(|since| format!(", for {}", duration(since))).unwrap_or_default();
     page.fact("state", format!("{}{since}", fiber.state));
     if fiber.reason.is_some() || fiber.place.is_some() {
         page.fact("waits", text_or_unknown(fiber.reason.as_ref()));

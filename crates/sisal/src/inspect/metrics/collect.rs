@@ -5,6 +5,8 @@ use super::{
     WorkerQueues,
 };
 use crate::blocking;
+use crate::inspect::snapshot::FiberState;
+use crate::inspect::state::{reason_of, state_of};
 use crate::prim::atomic::Ordering;
 use crate::sched::counts::{Activity, Count};
 use crate::sched::latency::{RANGES, bound_of};
@@ -95,9 +97,8 @@ fn parked_by_reason(shared: &Shared) -> BTreeMap<&'static str, usize> {
     let mut parked = BTreeMap::new();
     for (_, remote) in present(shared) {
         remote.presence.look(|sighted| {
-            let waits = sighted.fiber.wait.read().map(|noted| noted.reason).filter(|reason| !reason.is_ready());
-            if let Some(reason) = waits.filter(|_| !sighted.runs) {
-                *parked.entry(reason.as_str()).or_insert(0) += 1;
+            if state_of(&sighted) == FiberState::Parked {
+                *parked.entry(reason_of(&sighted).as_str()).or_insert(0) += 1;
             }
         });
     }

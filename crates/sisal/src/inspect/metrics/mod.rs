@@ -47,8 +47,7 @@ pub struct Metrics {
     pub fresh: u64,
     /// Those that have run and wait for their turn.
     pub ready: usize,
-    /// Those that wait for something, by what they wait for, in the words that a dump has for it. One that has just been woken may still
-    /// be counted.
+    /// Those that wait for something, by what they wait for, in the words that a dump has for it. One that was woken is `ready`.
     pub parked: BTreeMap<&'static str, usize>,
     /// Fibers spawned. The main fiber of [`run`](crate::run) is not counted here and below.
     pub spawned: u64,
@@ -64,7 +63,7 @@ pub struct Metrics {
     pub steals: u64,
     /// Waits that fibers have begun.
     pub parks: u64,
-    /// Waits after which a fiber has gone on.
+    /// Waits that have ended. The fiber may still wait for its turn.
     pub wakes: u64,
     /// Turns that workers have begun: to start a fiber, to resume one, or to look for one.
     pub switches: u64,

@@ -44,7 +44,7 @@ pub fn report_metrics(runtime: &Handle, interval: Duration) -> io::Result<Metric
             }
         }
     })?;
-    Ok(MetricsReporter { stop, thread: Some(thread) })
+    Ok(MetricsReporter { stop, thread: Some(thread), process: std::process::id() })
 }
 
 /// Keeps a runtime's metrics reported, until it is dropped: see [`report_metrics`].
@@ -52,10 +52,15 @@ pub fn report_metrics(runtime: &Handle, interval: Duration) -> io::Result<Metric
 pub struct MetricsReporter {
     stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
+    /// The thread is one of this process, and not of one that was forked from it.
+    process: u32,
 }
 
 impl Drop for MetricsReporter {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         self.stop.say();
         if let Some(thread) = self.thread.take() {
             // If a recorder has panicked, that has been printed.

@@ -60,7 +60,7 @@ impl Metrics {
             ),
             counter("sisal_fibers_cancelled_total", "Fibers cancelled before their start.", self.cancelled),
             counter("sisal_parks_total", "Waits that fibers have begun.", self.parks),
-            counter("sisal_wakes_total", "Waits after which a fiber has gone on.", self.wakes),
+            counter("sisal_wakes_total", "Waits that have ended.", self.wakes),
         ]
     }
 

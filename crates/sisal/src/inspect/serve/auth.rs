@@ -3,7 +3,8 @@
 //! 1. The `Host` has to be an IP address or `localhost`. A site that lets its own name resolve to 127.0.0.1, so that its
 //!    scripts may read what they get from there, comes with its name.
 //! 2. An `Origin` has to be our own, and a browser that says where a request comes from (`Sec-Fetch-Site`) must not name
-//!    another site, unless somebody followed a link to here.
+//!    another site, unless somebody followed a link to the page. It holds nothing and makes nobody work: a link to data would let
+//!    any site have traces taken and stacks walked. Nothing here is for a frame in a page.
 //! 3. If a token is set, it has to be brought. The page itself holds nothing and is given out, to ask for it.
 
 use super::http::{Request, Response};
@@ -73,14 +74,17 @@ fn is_v6_address(text: &str) -> bool {
     matches!(text.parse(), Ok(IpAddr::V6(_)))
 }
 
-/// Whether a page of another origin made this request.
+/// Whether a page of another origin made this request, or one to show the answer inside of it.
 fn is_foreign(request: &Request) -> bool {
     if let Some(origin) = &request.origin {
         let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         let is_ours = authority.is_some() && authority == request.host.as_deref();
         return !is_ours;
     }
-    let is_link = request.fetch_mode.as_deref() == Some("navigate");
+    if matches!(request.fetch_dest.as_deref(), Some("iframe" | "frame" | "embed" | "object")) {
+        return true;
+    }
+    let is_link = request.fetch_mode.as_deref() == Some("navigate") && request.path_and_query().0 == "/";
     match request.fetch_site.as_deref() {
         None | Some("same-origin" | "none") => false,
         Some(_) => !is_link,
@@ -113,8 +117,13 @@ mod tests {
     }
 
     fn request(origin: Option<&str>, site: Option<&str>, mode: Option<&str>) -> Request {
+        request_for("/", origin, site, mode)
+    }
+
+    fn request_for(target: &str, origin: Option<&str>, site: Option<&str>, mode: Option<&str>) -> Request {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         Request {
+            target: target.to_owned(),
             host: Some("127.0.0.1:80".to_owned()),
             origin: owned(origin),
             fetch_site: owned(site),
@@ -147,6 +156,30 @@ mod tests {
         ];
         for (origin, site, mode) in foreign {
             assert!(is_foreign(&request(origin, site, mode)), "{origin:?} {site:?} {mode:?}");
+        }
+    }
+
+    #[test]
+    fn links_of_other_sites_lead_to_the_page_and_not_to_data() {
+        let linked = |target: &str, site: &str| is_foreign(&request_for(target, None, Some(site), Some("navigate")));
+        for site in ["cross-site", "same-site"] {
+            assert!(!linked("/", site) && !linked("/?token=s3cret", site));
+            for data in ["/debug/trace?seconds=60", "/debug/fibers", "/metrics", "//", "/debug/trace?/"] {
+                assert!(linked(data, site), "{data}");
+            }
+        }
+        assert!(!linked("/debug/fibers", "none"), "somebody typed it");
+        assert!(!linked("/debug/fibers", "same-origin"));
+    }
+
+    #[test]
+    fn nothing_is_shown_inside_of_a_page() {
+        for place in ["iframe", "frame", "embed", "object"] {
+            for site in ["cross-site", "same-site", "same-origin"] {
+                let mut request = request(None, Some(site), Some("navigate"));
+                request.fetch_dest = Some(place.to_owned());
+                assert!(is_foreign(&request), "{place} {site}");
+            }
         }
     }
 

@@ -11,17 +11,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What is still read after the answer, so that the client gets to see it.
 const LARGEST_REST: usize = 64 << 10;
 
-/// Answers the one request of a connection. `asked` is called when it is there.
-pub(super) fn serve(stream: &TcpStream, routes: &Routes, asked: impl FnOnce(), wait: Wait<'_>) -> io::Result<()> {
+/// What a connection is at.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its request is to come.
+    Asking,
+    /// We make the answer.
+    Answering,
+    /// The client takes the answer.
+    Taking,
+}
+
+/// Answers the one request of a connection, and tells of each stage after the first.
+pub(super) fn serve(stream: &TcpStream, routes: &Routes, enter: impl Fn(Stage), wait: Wait<'_>) -> io::Result<()> {
     let request = match read_request(stream) {
         Ok(Some(request)) => Ok(request),
         Ok(None) => return Ok(()),
         Err(refusal) => Err(refusal),
     };
-    asked();
+    enter(Stage::Answering);
     let is_head = request.as_ref().is_ok_and(Request::is_head);
     let response = request.and_then(|request| answer(&request, routes, wait));
     let response = response.unwrap_or_else(|refusal| refusal);
+    enter(Stage::Taking);
     let mut writer = Timed::new(stream, TO_TAKE);
     writer.write_all(response.head().as_bytes())?;
     if !is_head {

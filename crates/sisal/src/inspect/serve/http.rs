@@ -22,6 +22,8 @@ pub(super) struct Request {
     pub(super) fetch_site: Option<String>,
     /// What a browser makes the request for: `navigate`, `cors`, `no-cors`...
     pub(super) fetch_mode: Option<String>,
+    /// What a browser wants to do with the answer: `document`, `iframe`, `empty`...
+    pub(super) fetch_dest: Option<String>,
 }
 
 impl Request {
@@ -63,6 +65,8 @@ impl Request {
             &mut self.fetch_site
         } else if is("sec-fetch-mode") {
             &mut self.fetch_mode
+        } else if is("sec-fetch-dest") {
+            &mut self.fetch_dest
         } else {
             self.has_body |= is("transfer-encoding") || (is("content-length") && header.value.trim_ascii() != b"0");
             return Ok(());

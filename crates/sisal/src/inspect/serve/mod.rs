@@ -10,8 +10,10 @@
 //! - [`source`]: where the data come from; [`start`]: serving because a setting says so; [`pid_file`]: how a process is found.
 //!
 //! # Who may ask
-//! Whoever can run programs on this machine can reach the loopback interface; a runtime shows them nothing they could not see
-//! with a debugger if they are the same user. So the default is loopback without a token, and any other address needs one. What
+//! Whoever can run programs on this machine can reach the loopback interface. To the same user a runtime shows nothing that they could not
+//! see with a debugger, but every other local user sees it too: names, stack traces with addresses, metrics; and can have traces taken. The
+//! default is loopback without a token all the same, as most machines have one user; shared ones should set a token, and any other
+//! address needs one. What
 //! runs in a browser is another matter: any site may send requests to `127.0.0.1`. It can't read answers, unless its own name
 //! resolves to that address (DNS rebinding). Hence the rules in [`auth`].
 
@@ -49,7 +51,7 @@ use std::sync::Arc;
 /// | `/metrics` | numbers for Prometheus, `/metrics.json` as JSON |
 ///
 /// It runs on threads of its own, and answers also when all workers are stuck. The address has to be a loopback one; for others set a
-/// [token](ServeOptions::token). Port 0 is any free port. A process that serves is also found by its process number:
+/// [token](ServeOptions::token). So do on a machine that others use too: all its users can reach a loopback address. Port 0 is any free port. A process that serves is also found by its process number:
 /// `$XDG_RUNTIME_DIR/sisal/PID`, or else `/tmp/sisal-UID/PID`, holds its address.
 ///
 /// The same can be had without code by `SISAL_SERVE=ADDR`, see [`RuntimeBuilder`](crate::RuntimeBuilder).

@@ -6,7 +6,7 @@ use super::page;
 use super::query::Query;
 use super::source::{Source, Wait};
 use crate::inspect::asked::Token;
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -58,16 +58,21 @@ impl Routes {
         if request.is_head() {
             return Ok(Response::json(String::new()));
         }
-        let _one_at_a_time = match self.tracing.try_lock() {
-            Ok(guard) => guard,
-            // A trace that panicked is over.
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                return Err(Response::text(503, "a trace is running already; try again when it is over\n")
-                    .with("Retry-After", "1"));
-            }
-        };
+        // What is recorded already is only read.
+        let _one_at_a_time = duration.map(|_| self.begin_trace()).transpose()?;
         let trace = self.source.trace_json(duration, wait);
         Ok(Response::json(trace).with("Content-Disposition", "inline; filename=\"sisal-trace.json\""))
+    }
+
+    fn begin_trace(&self) -> Result<MutexGuard<'_, ()>, Response> {
+        match self.tracing.try_lock() {
+            Ok(guard) => Ok(guard),
+            // A trace that panicked is over.
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let text = "a trace is running already; try again when it is over\n";
+                Err(Response::text(503, text).with("Retry-After", "1"))
+            }
+        }
     }
 }

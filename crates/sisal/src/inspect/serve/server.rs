@@ -1,14 +1,14 @@
 //! The threads of the server, and how many connections there may be.
 //!
 //! One thread accepts, and starts another for each connection, which brings one request. There are at most [`MOST`] of them.
-//! When all are taken, and one has not brought its request within [`GRACE`], that one is ended: clients that open connections and say nothing
-//! can't keep others out. Every part of a connection has a time limit besides (`clock`).
+//! When all are taken, and one has not brought its request within [`GRACE`], or has not taken its answer within [`PATIENCE`], that one is
+//! ended: clients that open connections and say nothing, or ask and don't read, can't keep others out. Every part of a connection has a time limit besides (`clock`).
 //!
 //! Dropping the [`Server`] ends it: (1) `is_over` is set and every connection shut down, under the lock under which connections
 //! are admitted, so that none is missed; (2) whoever waits (for room, for a trace) is notified; (3) the bell ends the accepting
 //! thread's `poll`; (4) that thread waits for the others and closes the port with its end, and is joined.
 
-use super::connection;
+use super::connection::{self, Stage};
 use super::pid_file::PidFile;
 use super::routes::Routes;
 use super::source::Source;
@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 const MOST: usize = 16;
 /// How long a connection without a request may keep others out.
 const GRACE: Duration = Duration::from_millis(250);
+/// How long a connection whose answer is not taken may keep others out.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// How long to wait when the system has no descriptor for a connection.
 const SHORTAGE: Duration = Duration::from_millis(50);
 
@@ -70,9 +72,11 @@ struct Connections {
 
 struct Connection {
     stream: Arc<TcpStream>,
+    stage: Stage,
+    /// When that began.
     since: Instant,
-    /// Whether its request is still to come.
-    is_awaited: bool,
+    /// Whether it had to go. It keeps its place until its thread has seen that.
+    is_ended: bool,
 }
 
 impl Server {
@@ -160,14 +164,19 @@ impl Shared {
     fn admit(&self, stream: TcpStream) -> Option<Place<'_>> {
         let mut connections = self.connections();
         while connections.open.len() >= MOST && !connections.is_over {
-            connections.end_a_silent_one();
+            connections.end_a_slow_one();
             connections = self.changed.wait_timeout(connections, GRACE).unwrap_or_else(PoisonError::into_inner).0;
         }
         if connections.is_over {
             return None;
         }
         let stream = Arc::new(stream);
-        connections.open.push(Connection { stream: Arc::clone(&stream), since: Instant::now(), is_awaited: true });
+        connections.open.push(Connection {
+            stream: Arc::clone(&stream),
+            stage: Stage::Asking,
+            since: Instant::now(),
+            is_ended: false,
+        });
         Some(Place { shared: self, stream })
     }
 
@@ -188,17 +197,26 @@ impl Shared {
 }
 
 impl Connections {
-    /// Ends the connection that has kept its place longest without a request, if that is too long.
-    fn end_a_silent_one(&mut self) {
-        let silent = self.open.iter_mut().filter(|open| open.is_awaited && open.since.elapsed() >= GRACE);
-        if let Some(longest) = silent.min_by_key(|open| open.since) {
-            longest.is_awaited = false;
+    /// Ends the connection that has kept us waiting longest, if that is too long. Those that have not asked go first.
+    fn end_a_slow_one(&mut self) {
+        let slow = self.open.iter_mut().filter(|open| !open.is_ended && open.is_too_slow());
+        if let Some(longest) = slow.min_by_key(|open| (open.stage != Stage::Asking, open.since)) {
+            longest.is_ended = true;
             longest.end();
         }
     }
 }
 
 impl Connection {
+    /// Whether it may be ended for the sake of others.
+    fn is_too_slow(&self) -> bool {
+        match self.stage {
+            Stage::Asking => self.since.elapsed() >= GRACE,
+            Stage::Answering => false,
+            Stage::Taking => self.since.elapsed() >= PATIENCE,
+        }
+    }
+
     /// Its thread finds its stream at an end, and ends too.
     fn end(&self) {
         let _ = self.stream.shutdown(Shutdown::Both);
@@ -217,14 +235,15 @@ impl Place<'_> {
         let _enrolment = own_threads::enroll(own_threads::NO_RUNTIME);
         let wait = |duration| self.shared.pause(duration);
         // An error: the client has gone, or is too slow. Nobody is left to be told.
-        let _ = connection::serve(&self.stream, &self.shared.routes, || self.has_asked(), &wait);
+        let _ = connection::serve(&self.stream, &self.shared.routes, |stage| self.enter(stage), &wait);
     }
 
-    /// From now on it may take its time.
-    fn has_asked(&self) {
+    fn enter(&self, stage: Stage) {
         let mut connections = self.shared.connections();
         let this = connections.open.iter_mut().find(|open| Arc::ptr_eq(&open.stream, &self.stream));
-        this.into_iter().for_each(|open| open.is_awaited = false);
+        if let Some(this) = this {
+            (this.stage, this.since) = (stage, Instant::now());
+        }
     }
 }
 

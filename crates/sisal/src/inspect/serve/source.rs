@@ -29,7 +29,7 @@ pub trait Source: Send + Sync {
     /// The metrics, as JSON.
     fn metrics_json(&self) -> String;
     /// Records for `duration`, passed by a call of `wait`, and gives it as Chrome's trace JSON. Without one, gives what the
-    /// flight recorder holds. There is never more than one call at a time.
+    /// flight recorder holds. There is never more than one call with a duration at a time.
     fn trace_json(&self, duration: Option<Duration>, wait: Wait<'_>) -> String;
 }
 

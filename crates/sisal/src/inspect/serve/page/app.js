@@ -55,18 +55,27 @@ function pause() {
   poll();
 }
 
+/// Browsers may forbid to keep anything, by throwing at the first touch. Then it is forgotten with the page.
+function keep(storage, key, value) {
+  try { window[storage].setItem(key, value); } catch { /* see above */ }
+}
+
+function kept(storage, key) {
+  try { return window[storage].getItem(key); } catch { return null; }
+}
+
 /// The token comes from the address, once, or is asked for. It is kept as long as this tab is.
 function startToken() {
   const parameters = new URLSearchParams(location.search);
   const given = parameters.get("token");
   if (given) {
-    sessionStorage.setItem("sisal-token", given);
+    keep("sessionStorage", "sisal-token", given);
     history.replaceState(null, "", location.pathname);
   }
-  state.token = sessionStorage.getItem("sisal-token");
+  state.token = given || kept("sessionStorage", "sisal-token");
   byId("token-form").addEventListener("submit", () => {
     state.token = byId("token-input").value.trim();
-    sessionStorage.setItem("sisal-token", state.token);
+    keep("sessionStorage", "sisal-token", state.token);
   });
   byId("token").addEventListener("close", () => { asking = false; poll(); });
   byId("token").addEventListener("cancel", (event) => event.preventDefault());
@@ -96,7 +105,7 @@ function setTheme(theme) {
   else document.documentElement.dataset.theme = theme;
   byId("theme").textContent = "Theme: " + theme;
   byId("theme").dataset.now = theme;
-  localStorage.setItem("sisal-theme", theme);
+  keep("localStorage", "sisal-theme", theme);
   drawTimeline();
 }
 
@@ -174,7 +183,8 @@ function onTabKey(event) {
 function start() {
   startToken();
   startTimeline();
-  setTheme(Object.hasOwn(THEMES, localStorage.getItem("sisal-theme")) ? localStorage.getItem("sisal-theme") : "auto");
+  const theme = kept("localStorage", "sisal-theme");
+  setTheme(Object.hasOwn(THEMES, theme) ? theme : "auto");
   byId("theme").addEventListener("click", () => setTheme(THEMES[byId("theme").dataset.now]));
   byId("pause").addEventListener("click", pause);
   byId("help-button").addEventListener("click", () => byId("help").showModal());

@@ -68,7 +68,7 @@ function fieldsOf(fiber) {
     ["waits for", fiber.reason ? clean(fiber.reason) : null],
     ["object", isThere(fiber.object) ? objectName(fiber.object) : null],
     ["at", code(fiber.place)],
-    ["how long", duration(fiber.since_ns)],
+    ["how long", waited(fiber) === null ? null : duration(waited(fiber))],
     ["worker", isThere(fiber.worker) ? String(fiber.worker) : null],
     ["spawned at", code(fiber.spawned_at)],
     ["spawned by", isThere(fiber.spawned_by) ? fiberLink(fiber.spawned_by) : null],

@@ -19,7 +19,7 @@ const list = { rows: [], filter: "", sort: "since", descending: true, selected: 
 function rowsOf(snapshot) {
   const value = (given) => (given === undefined ? null : given);
   const fibers = snapshot.fibers.map((fiber) => ({
-    key: "f" + fiber.id, id: fiber.id, name: fiber.name || "", state: fiber.state || "", reason: fiber.reason || "", since: value(fiber.since_ns),
+    key: "f" + fiber.id, id: fiber.id, name: fiber.name || "", state: fiber.state || "", reason: fiber.reason || "", since: waited(fiber),
     place: fiber.place || fiber.spawned_at || "", worker: value(fiber.worker), stack: value(fiber.stack_used), spawned: fiber.spawned_at || "", object: hex(fiber.object), isStuck: snapshot.inCycle.has(fiber.id),
   }));
   const threads = snapshot.threads.map((thread, at) => ({

@@ -3,7 +3,6 @@
 // Names of fibers are hostile input. They become text nodes and nothing else.
 
 const HISTORY = 5 * 60 * 1000;
-const STUCK_READY = 1e9, LONG_RUN = 1e9;
 
 const state = {
   snapshot: null,
@@ -43,6 +42,11 @@ function fill(made, attributes, children) {
 function clean(text) {
   return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
     (mark) => "\\u" + mark.codePointAt(0).toString(16).padStart(4, "0"));
+}
+
+/// How long a fiber has waited; null if it does not wait. One that was woken still brings the time at which it began to.
+function waited(fiber) {
+  return fiber.state === "parked" && fiber.since_ns !== undefined ? fiber.since_ns : null;
 }
 
 /// A request of data. Throws an error with `status`, which is 0 if nobody answered.

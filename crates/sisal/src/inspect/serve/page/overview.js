@@ -34,32 +34,19 @@ function cycleNotice(cycle) {
     const next = cycle[(at + 1) % cycle.length];
     return element("li", null, fiberLink(step.fiber), " is " + clean(step.reason || "waiting"), step.object === null || step.object === undefined ? "" : " (" + objectName(step.object) + ")",
       fiber.place ? " at " : "", fiber.place ? element("span", { class: "code", title: clean(fiber.place) }, shortPlace(fiber.place)) : null,
-      fiber.since_ns ? " for " + duration(fiber.since_ns) : "", "; waits for ", fiberLink(next.fiber));
+      waited(fiber) ? " for " + duration(waited(fiber)) : "", "; waits for ", fiberLink(next.fiber));
   });
   const more = cycle.length > MOST_STEPS ? element("li", null, "and " + (cycle.length - MOST_STEPS) + " more") : null;
   return notice("bad", element("strong", null, "Deadlock: " + plural(cycle.length, "fiber") + (cycle.length === 1 ? " waits for itself" : " wait for each other")), element("ol", null, ...steps, more));
 }
 
-/// Workers that are stuck, fibers that hold a worker, and ready ones that nobody runs.
+/// Workers that are stuck, and who could run there otherwise.
 function stuckNotices(snapshot) {
-  const notices = [];
-  const noted = new Set();
-  for (const worker of snapshot.workers.filter((worker) => worker.state === "stuck")) {
-    const fiber = snapshot.byId.get(worker.running);
-    noted.add(worker.running);
-    notices.push(notice("warn", element("strong", null, "Worker " + worker.index + " is stuck"), ...(worker.running === null || worker.running === undefined ? [] : [" in ", fiberLink(worker.running)]),
-      fiber && fiber.since_ns ? " for " + duration(fiber.since_ns) : "", worker.homed > 1 ? "; " + plural(worker.homed - 1, "other fiber") + " live there" : ""));
-  }
-  const long = snapshot.fibers.filter((fiber) => fiber.state === "running" && fiber.since_ns >= LONG_RUN && !noted.has(fiber.id)).slice(0, 4);
-  for (const fiber of long) {
-    notices.push(notice("warn", element("strong", null, "Runs without a break: "), fiberLink(fiber.id), " on worker " + fiber.worker + " for " + duration(fiber.since_ns)));
-  }
-  const late = snapshot.fibers.filter((fiber) => fiber.state === "ready" && fiber.since_ns >= STUCK_READY);
-  if (late.length > 0) {
-    const longest = late.reduce((a, b) => (a.since_ns > b.since_ns ? a : b));
-    notices.push(notice("warn", element("strong", null, plural(late.length, "fiber") + " could run and " + (late.length === 1 ? "does" : "do") + " not"), ": ", fiberLink(longest.id), " is ready on worker " + longest.worker + " for " + duration(longest.since_ns)));
-  }
-  return notices;
+  return snapshot.workers.filter((worker) => worker.state === "stuck").map((worker) => {
+    const ready = snapshot.fibers.filter((fiber) => fiber.state === "ready" && fiber.worker === worker.index).length;
+    const kept = ready > 0 ? "; " + plural(ready, "fiber") + " could run there and " + (ready === 1 ? "does" : "do") + " not" : worker.homed > 1 ? "; " + plural(worker.homed - 1, "other fiber") + " live there" : "";
+    return notice("warn", element("strong", null, "Worker " + worker.index + " is stuck"), ...(worker.running === null || worker.running === undefined ? [] : [" in ", fiberLink(worker.running)]), kept);
+  });
 }
 
 function calmNotice(snapshot) {
@@ -80,12 +67,10 @@ function renderWorkers(snapshot) {
   const order = (worker) => (worker.state === "stuck" ? 0 : 1);
   const workers = [...snapshot.workers].sort((a, b) => order(a) - order(b) || a.index - b.index);
   const lines = workers.slice(0, MOST_WORKERS).map((worker) => {
-    const fiber = snapshot.byId.get(worker.running);
-    const since = fiber && fiber.since_ns ? " " + duration(fiber.since_ns) : "";
     const runs = worker.running === null || worker.running === undefined ? element("span", { class: "quiet" }, "–") : fiberLink(worker.running);
     const title = plural(worker.homed || 0, "fiber") + " live there" + (worker.added ? "; it was added because others were stuck" : "");
     return element("div", { class: "worker", title }, element("span", { class: "number" }, String(worker.index)), element("span", { class: "state " + stateClass(worker.state) }, clean(worker.state)),
-      element("span", { class: "cut" }, runs, element("span", { class: "quiet" }, since)), element("span", { class: "quiet" }, (worker.queued ? number(worker.queued) + " fresh queued · " : "") + plural(worker.homed || 0, "fiber") + (worker.added ? " · added" : "")));
+      element("span", { class: "cut" }, runs), element("span", { class: "quiet" }, (worker.queued ? number(worker.queued) + " fresh queued · " : "") + plural(worker.homed || 0, "fiber") + (worker.added ? " · added" : "")));
   });
   if (workers.length > MOST_WORKERS) lines.push(element("p", { class: "quiet" }, "and " + (workers.length - MOST_WORKERS) + " more"));
   update(byId("workers"), lines);
