@@ -63,6 +63,7 @@ fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
     match shared.config.on_deadlock {
         OnDeadlock::Exit if certain => {
             eprintln!("sisal: exit code {EXIT_CODE} (RuntimeBuilder::on_deadlock or SISAL_ON_DEADLOCK say otherwise)");
+            super::trace::write_at_the_end(shared);
             std::process::exit(EXIT_CODE);
         }
         OnDeadlock::Cancel if certain => shared.request_stop(),

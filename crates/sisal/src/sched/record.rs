@@ -118,9 +118,10 @@ impl Worker {
         self.heed_tracers(self.read_clock());
     }
 
-    /// Says who runs, if it is not known.
+    /// Says who runs, if it is not known. A fiber that is about to leave has written down why, and is not told of: its turn is over.
     fn record_present(&self) {
-        if let Some(fiber) = current::with(|current| current.fiber.get()) {
+        let fiber = current::with(|current| current.fiber.get());
+        if let Some(fiber) = fiber.filter(|fiber| fiber.wait.read().is_none()) {
             self.record_run(Kind::Resume, None, fiber);
         }
     }
