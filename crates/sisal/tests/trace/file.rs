@@ -125,13 +125,15 @@ fn a_deadlock_that_ends_the_process_leaves_the_trace() {
         let directory = Directory::new("deadlock");
         let ended = child::run_in(&[("SISAL_TRACE", &directory.file("out.json"))], || {
             sisal::run(|| {
-                let (_sender, receiver) = sisal::chan::bounded::<()>(1);
-                let waits = sisal::Builder::new().name("waits").spawn(move || receiver.recv());
+                let mutex = std::sync::Arc::new(sisal::sync::Mutex::new(()));
+                let locked = mutex.clone();
+                let _guard = mutex.lock();
+                let waits = sisal::Builder::new().name("waits").spawn(move || drop(locked.lock()));
                 let _ = waits.join();
             });
         });
         ended.with_code(DEADLOCK);
         let checked = check(&fs::read_to_string(directory.file("out.json")).unwrap());
-        assert_eq!(checked.turns_of("waits").last().unwrap().1.args["then"], "receiving from a channel");
+        assert_eq!(checked.turns_of("waits").last().unwrap().1.args["then"], "locking a mutex");
     });
 }

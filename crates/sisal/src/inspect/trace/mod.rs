@@ -80,12 +80,12 @@ pub fn recorded(handle: &Handle) -> Option<Trace> {
 
 /// Keeps the last events of a runtime, to be looked at when something has happened.
 ///
-/// It can be left on: it takes a few percent of the workers' time at most, and memory for 65,536 events a worker, 2.6 MB; older ones
-/// are written over. To stay that cheap it leaves out the details of storms: if a worker runs hundreds of fibers within some microseconds, again
-/// and again, then only a part of these turns is recorded one by one, and of the rest how many they were.
+/// It is made to be left on: a worker keeps its last 65,536 events, in 2.6 MB, and there is a bound to how many it records in a time. For that
+/// it leaves out the details of storms: if turns are very short, again and again, then only a part of them is recorded one by one,
+/// and of the rest how many they were. There is no such bound for what threads outside of the runtime do, nor for keeping the names of fibers.
 ///
-/// A worker begins to record when it next looks around, within some 50 us, or when the fiber it runs gives way. Several recorders
-/// may be on at once. Dropping one stops it.
+/// A worker begins to record when it next looks around, which it does from time to time between turns. Several recorders may
+/// be on at once. Dropping one stops it. When none is left, names are forgotten; the memory for events stays with the runtime.
 ///
 /// ```
 /// sisal::run(|| {
@@ -118,7 +118,7 @@ impl FlightRecorder {
         FlightRecorder::begin(handle.shared(), false)
     }
 
-    /// As [`start`](Self::start), for all events, storms included: what takes 14 ns without may take three times that with it. While it is on, all
+    /// As [`start`](Self::start), for all events, storms included: that slows short turns down. While it is on, all
     /// recorders of the runtime get all.
     ///
     /// ```
