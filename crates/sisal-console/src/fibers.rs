@@ -9,7 +9,7 @@ use console_api::{Field, PollStats};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// tokio-console draws a row for each task with every update; with more than this it can't be used any more.
+/// tokio-console draws a row for each task with every update: beyond some number nobody can use it.
 pub(crate) const MOST: usize = 10_000;
 
 /// News of fibers.

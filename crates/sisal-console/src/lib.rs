@@ -27,7 +27,7 @@
 //! The runtime counts no turns and measures no times for each fiber: it is looked at once in a second, while somebody watches, and costs
 //! nothing otherwise. What was seen is exact; what happened between two looks is estimated.
 //!
-//! - *State, fields, objects, waits*: as they were at the last look. When a wait began is exact to about a millisecond.
+//! - *State, fields, objects, waits*: as they were at the last look. When a wait began is known from a clock that the worker does not read for every wait.
 //! - *Total*: from when a fiber was first seen, or from when the wait began that it was first seen in. A fiber that was there before somebody
 //!   watched is older than that.
 //! - *Busy, Sched, Idle*: between two looks a fiber is taken to stay in the state it was seen in, until it enters the one it is seen in next.

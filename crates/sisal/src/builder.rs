@@ -170,8 +170,8 @@ impl RuntimeBuilder {
     /// `chrome://tracing`: see [`inspect::Trace`](crate::inspect::Trace).
     ///
     /// Of each worker the last 65,536 events are kept; the file says how many came before. It is written whole or not at all; one that can't
-    /// be written is said on standard error, and changes nothing else. If the process ends by other means than the runtime's end, such as
-    /// [`std::process::exit`], nothing is written.
+    /// be written is said on standard error, and changes nothing else. A deadlock that ends the process is an end, too. If it ends by other means,
+    /// such as [`std::process::exit`], or the runtime by none, since it was [made the default](crate::Runtime::install_default), nothing is written.
     ///
     /// ```
     /// let file = std::env::temp_dir().join(format!("trace-{}.json", std::process::id()));

@@ -120,7 +120,7 @@ fn conclude(shared: &Shared, attendants: Attendants, timeout: Duration) -> Shutd
     } else {
         shared.leftover()
     };
-    write_trace(shared);
+    inspect::write_at_the_end(shared);
     let stats = Stats::of(shared);
     if shared.config.stats {
         eprintln!("sisal: {stats}");
@@ -286,12 +286,6 @@ impl Runtime {
     }
 }
 
-fn write_trace(shared: &Shared) {
-    if let Some(file) = &shared.config.trace {
-        inspect::write_at_the_end(shared, file);
-    }
-}
-
 fn stop(shared: &Arc<Shared>, attendants: Attendants, timeout: Duration) -> ShutdownReport {
     crate::prim::fork::refuse_in_child();
     shared.request_stop();
@@ -299,7 +293,7 @@ fn stop(shared: &Arc<Shared>, attendants: Attendants, timeout: Duration) -> Shut
     let inside = worker::with_current(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared(), &**shared)));
     if inside && shared.phase() != Phase::Ended {
         // There will be no better moment.
-        write_trace(shared);
+        inspect::write_at_the_end(shared);
         return ShutdownReport { leaked: Vec::new(), unlisted: 1, stats: Stats::of(shared) };
     }
     conclude(shared, attendants, timeout)

@@ -3,7 +3,7 @@
 use super::http::{Defect, Length, not_http, read_line};
 use std::io::{BufRead, Read};
 
-/// A dump of a million fibers with their stacks is about as large.
+/// Against answers without end.
 pub(super) const LARGEST: u64 = 512 << 20;
 /// What is believed before it has come.
 const BELIEVED: u64 = 1 << 20;

@@ -77,6 +77,7 @@ fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
             say(format_args!(
                 "sisal: exit code {EXIT_CODE} (RuntimeBuilder::on_deadlock or SISAL_ON_DEADLOCK say otherwise)\n"
             ));
+            super::trace::write_at_the_end(shared);
             std::process::exit(EXIT_CODE);
         }
         OnDeadlock::Cancel => shared.request_stop(),

@@ -3,7 +3,7 @@
 //! An [`Object`] or [`Array`] is open as long as its closure runs, so that every bracket is closed; commas and escapes are put here.
 //! Names of fields may stand twice if the caller writes them twice: nothing is remembered of what was written.
 
-use std::fmt::{Display, Write};
+use std::fmt::{self, Display, Write};
 
 /// The text of one object.
 pub(crate) fn object(fill: impl FnOnce(&mut Object<'_>)) -> String {
@@ -38,9 +38,7 @@ impl Value for f64 {
 
 impl Value for str {
     fn write(&self, out: &mut String) {
-        out.push('"');
-        push_escaped(out, self);
-        out.push('"');
+        Text(self).write(out);
     }
 }
 
@@ -74,6 +72,14 @@ impl<T: Display> Value for Text<T> {
         // A string takes everything; what can't be displayed is cut off.
         let _ = write!(Escaped(out), "{}", self.0);
         out.push('"');
+    }
+}
+
+impl<T: Display> Display for Text<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        write!(Escaped(f), "{}", self.0)?;
+        f.write_char('"')
     }
 }
 
@@ -157,29 +163,29 @@ fn push_displayed(out: &mut String, value: impl Display) {
 }
 
 /// Escapes what JSON wants escaped, and `<`, so that the text may stand in a page's script.
-fn push_escaped(out: &mut String, text: &str) {
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '<' | '\u{7f}' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
-                push_displayed(out, format_args!("\\u{:04x}", u32::from(character)));
+struct Escaped<'a, W>(&'a mut W);
+
+impl<W: Write> Write for Escaped<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some((at, character)) = rest.char_indices().find(|(_, character)| must_be_escaped(*character)) {
+            self.0.write_str(&rest[..at])?;
+            match character {
+                '"' => self.0.write_str("\\\"")?,
+                '\\' => self.0.write_str("\\\\")?,
+                '\n' => self.0.write_str("\\n")?,
+                '\r' => self.0.write_str("\\r")?,
+                '\t' => self.0.write_str("\\t")?,
+                _ => write!(self.0, "\\u{:04x}", u32::from(character))?,
             }
-            _ => out.push(character),
+            rest = &rest[at + character.len_utf8()..];
         }
+        self.0.write_str(rest)
     }
 }
 
-struct Escaped<'a>(&'a mut String);
-
-impl Write for Escaped<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        push_escaped(self.0, text);
-        Ok(())
-    }
+fn must_be_escaped(character: char) -> bool {
+    matches!(character, '"' | '\\' | '<' | '\u{7f}' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}')
 }
 
 #[cfg(test)]
@@ -209,6 +215,7 @@ mod tests {
             assert_eq!(written(text), expected);
             assert_eq!(written(text.to_owned()), expected);
             assert_eq!(written(Text(text)), expected, "{text:?} as something displayed");
+            assert_eq!(Text(text).to_string(), expected, "{text:?} into something that is displayed");
         }
     }
 

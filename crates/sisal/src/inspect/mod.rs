@@ -6,8 +6,8 @@
 //! - [`leaks`]: fibers that have waited for long, and that nothing from outside will wake.
 //! - [`external_wait`], [`no_deadlock_check`]: for waits that the search for deadlocks is to leave alone.
 //!
-//! Looking does not stop the runtime. A worker is kept from going on with another fiber for some microseconds at a time; a fiber that
-//! runs goes on running.
+//! Looking does not stop the runtime. A worker is kept from going on with another fiber while up to 128 of its fibers are looked at, again and
+//! again; a fiber that runs goes on running.
 //!
 //! # Inside
 //! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `attendants` look because settings ask for it, `graph` finds cycles, `deadlock` says when nothing can

@@ -177,7 +177,7 @@ pub struct WaitInfo {
     pub reason: String,
     /// Where in the code.
     pub place: &'static Location<'static>,
-    /// For how long, to about a millisecond.
+    /// For how long, by the clock as its worker had last read it when the wait began.
     pub since: Duration,
     /// The number of the [object](ObjectInfo), if there is one.
     pub object: Option<usize>,

@@ -8,6 +8,7 @@ use super::graph;
 use super::snapshot::{
     FiberCounts, FiberInfo, FiberState, FreshInfo, ObjectInfo, Snapshot, ThreadInfo, WaitInfo, WorkerInfo, WorkerState,
 };
+use super::state::state_of;
 use super::traces::Traces;
 use crate::fiber::flags::Outlook;
 use crate::fiber::header::Header;
@@ -171,13 +172,7 @@ fn see(
     let fiber = sighted.fiber;
     let noted = fiber.wait.read().filter(|_| !sighted.runs);
     let reason = noted.map_or(Reason::None, |noted| noted.reason);
-    let is_woken = !sighted.runs && fiber.parked_wait().is_some_and(|wait| wait.woken().is_some());
-    let state = match reason {
-        Reason::None => FiberState::Running,
-        Reason::Yield | Reason::Ready => FiberState::Ready,
-        _ if is_woken => FiberState::Ready,
-        _ => FiberState::Parked,
-    };
+    let state = state_of(sighted);
     let mut seen = Seen {
         reason,
         since: noted.map_or(now, |noted| noted.since),

@@ -2,12 +2,15 @@
 //!
 //! Every worker has a ring of its own events ([`event_ring`](crate::prim::event_ring)), which it makes when it records its first; threads
 //! outside of the runtime share one, under a lock. Events carry numbers of fibers and places in the source. Names, which have no fixed
-//! size, stand in a table beside them, once for each named fiber that has run or was spawned meanwhile.
+//! size, stand in tables beside them ([`names`](super::names)), for each named fiber that has run or was spawned meanwhile. When nobody traces any
+//! more, the names are forgotten; the rings stay, for the next who does.
 //!
 //! How a worker decides what to record is written in [`record`](super::record). Who reads this is not known here.
 
+use super::names::Names;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::{AtomicU32, Ordering};
+use crate::prim::clock::Moment;
 use crate::prim::event_ring::{EventRing, Record};
 use crate::prim::id::FiberId;
 use crate::prim::reason::{Place, Reason};
@@ -21,8 +24,8 @@ pub(crate) const RING_SIZE: usize = 1 << 16;
 /// How many events from outside are kept.
 const OUTSIDE_RING_SIZE: usize = 1 << 14;
 
-/// How many names there are in one generation of the table: as many as a ring could ask for.
-const MOST_NAMES: usize = RING_SIZE;
+/// How many names of fibers are kept, at least: one for each event of one worker.
+const ENOUGH_NAMES: usize = RING_SIZE;
 
 /// What has happened.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -147,21 +150,24 @@ pub(crate) struct Events {
     wanted: AtomicU32,
     /// How many of these want all events, whatever it costs.
     whole: AtomicU32,
+    /// Where the rings were when the first of them began. Whoever changes `wanted` holds the lock.
+    beginning: Mutex<Position>,
     rings: Box<[OnceLock<EventRing>]>,
     /// The lock is for writing.
     outside: OnceLock<(Mutex<()>, EventRing)>,
-    names: Mutex<Names>,
+    names: Mutex<Names<FiberId>>,
     /// Changes when names have been forgotten.
     names_turnover: AtomicU32,
-    /// The names of threads outside, by their numbers.
-    threads: Mutex<HashMap<u64, String>>,
+    /// The names of threads outside, by their numbers: at least of those that are in the ring, which each enter when they record.
+    threads: Mutex<Names<u64>>,
 }
 
-/// Names of fibers, by their numbers: when the young generation is full it becomes the old one, which is forgotten.
-#[derive(Default)]
-struct Names {
-    young: HashMap<FiberId, Box<str>>,
-    old: HashMap<FiberId, Box<str>>,
+/// From where on events are of interest.
+#[derive(Clone, Debug)]
+pub(crate) struct Position {
+    pub(crate) moment: Moment,
+    /// How many events each ring had had, in the order of [`rings`](Events::rings).
+    pub(crate) written: Vec<u64>,
 }
 
 impl Events {
@@ -169,11 +175,12 @@ impl Events {
         Events {
             wanted: AtomicU32::new(0),
             whole: AtomicU32::new(0),
+            beginning: Mutex::new(Position { moment: Moment(0), written: Vec::new() }),
             rings: (0..most_workers).map(|_| OnceLock::new()).collect(),
             outside: OnceLock::new(),
-            names: Mutex::default(),
+            names: Mutex::new(Names::new(ENOUGH_NAMES)),
             names_turnover: AtomicU32::new(0),
-            threads: Mutex::default(),
+            threads: Mutex::new(Names::new(OUTSIDE_RING_SIZE)),
         }
     }
 
@@ -191,14 +198,35 @@ impl Events {
     /// One more traces; if `whole`, with all events, whatever it costs.
     pub(crate) fn want(&self, whole: bool) {
         ticks::begin_calibration();
+        let mut beginning = locked(&self.beginning);
+        if !self.are_wanted() {
+            // What was recorded earlier is over, and nothing is known of the time between.
+            *beginning = self.position();
+        }
         self.whole.fetch_add(whole.into(), Ordering::Relaxed);
         self.wanted.fetch_add(1, Ordering::Relaxed);
     }
 
     /// One who said [`want`](Self::want) does not any more.
     pub(crate) fn want_no_more(&self, whole: bool) {
+        let _beginning = locked(&self.beginning);
         self.whole.fetch_sub(whole.into(), Ordering::Relaxed);
-        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        if self.wanted.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.change_names(Names::clear);
+            locked(&self.threads).clear();
+        }
+    }
+
+    /// Where the rings are now.
+    pub(crate) fn position(&self) -> Position {
+        let written = self.rings().map(|ring| ring.map_or(0, EventRing::written)).collect();
+        Position { moment: Moment::now(), written }
+    }
+
+    /// Where they were when somebody began to trace, of those who do now; none if nobody does.
+    pub(crate) fn beginning(&self) -> Option<Position> {
+        let beginning = locked(&self.beginning);
+        self.are_wanted().then(|| beginning.clone())
     }
 
     /// The ring of a worker, made if need be. For that worker.
@@ -223,10 +251,7 @@ impl Events {
     #[cold]
     fn record_outside(&self, kind: Kind, fiber: FiberRef) {
         let thread = u64::from(thread_number::current());
-        locked(&self.threads).entry(thread).or_insert_with(|| {
-            let thread = std::thread::current();
-            thread.name().map_or_else(|| format!("{:?}", thread.id()), str::to_owned)
-        });
+        self.note_thread(thread);
         if kind == Kind::Spawn {
             self.note_name(fiber);
         }
@@ -239,12 +264,30 @@ impl Events {
     /// Keeps the name of a fiber, if it has one.
     pub(super) fn note_name(&self, fiber: FiberRef) {
         let Some(name) = &fiber.name else { return };
-        let mut names = locked(&self.names);
-        if names.young.len() >= MOST_NAMES {
-            names.old = std::mem::take(&mut names.young);
-            self.names_turnover.fetch_add(1, Ordering::Relaxed);
+        self.change_names(|names| {
+            // Who comes late must not leave anything: whoever cleared the names had said before that they are not wanted.
+            if self.are_wanted() {
+                names.keep(fiber.id, || name.clone());
+            }
+        });
+    }
+
+    fn note_thread(&self, number: u64) {
+        let mut threads = locked(&self.threads);
+        // As for the names of fibers.
+        if self.are_wanted() {
+            threads.keep(number, || {
+                let thread = std::thread::current();
+                thread.name().map_or_else(|| format!("{:?}", thread.id()).into(), Box::from)
+            });
         }
-        names.young.insert(fiber.id, name.clone());
+    }
+
+    fn change_names<T>(&self, change: impl FnOnce(&mut Names<FiberId>) -> T) -> T {
+        let mut names = locked(&self.names);
+        let changed = change(&mut names);
+        self.names_turnover.store(names.turnover(), Ordering::Relaxed);
+        changed
     }
 
     pub(super) fn names_turnover(&self) -> u32 {
@@ -253,15 +296,14 @@ impl Events {
 
     /// The names of fibers that are known.
     pub(crate) fn names(&self) -> HashMap<FiberId, Box<str>> {
-        let names = locked(&self.names);
-        let mut all = names.old.clone();
-        all.extend(names.young.iter().map(|(&fiber, name)| (fiber, name.clone())));
-        all
+        let read = self.change_names(Names::read);
+        read.into_table()
     }
 
-    /// The name of a thread outside.
-    pub(crate) fn thread_names(&self) -> HashMap<u64, String> {
-        locked(&self.threads).clone()
+    /// The names of threads outside.
+    pub(crate) fn thread_names(&self) -> HashMap<u64, Box<str>> {
+        let read = locked(&self.threads).read();
+        read.into_table()
     }
 }
 

@@ -10,7 +10,7 @@ use super::worker::Worker;
 use crate::fiber::header::FiberRef;
 use crate::prim::clock::Moment;
 
-/// Of so many turns, one fiber is timed at most: often enough to see what is usual, and too seldom to see it in `yield-1000`.
+/// Of so many turns, one fiber is timed at most: the clock is read twice for it.
 const SAMPLE_EVERY: u64 = 1024;
 
 /// How many ranges of times are told apart: up to 128 ns, and then each twice as long as the one before, to 17 seconds. What takes longer

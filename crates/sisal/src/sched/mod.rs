@@ -14,7 +14,7 @@
 //!   a stack ends.
 //! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done,
 //!   [`latency`]: and how soon.
-//! - [`events`]: what is recorded while somebody traces; [`record`]: and by a worker.
+//! - [`events`]: what is recorded while somebody traces, [`names`]: and the names to it; [`record`]: what a worker records.
 
 pub(crate) mod idle;
 
@@ -46,6 +46,8 @@ pub(crate) mod latency;
 pub(crate) mod limit;
 #[cfg(not(loom))]
 pub(crate) mod monitor;
+#[cfg(not(loom))]
+mod names;
 #[cfg(not(loom))]
 pub(crate) mod overflow;
 #[cfg(not(loom))]

@@ -3,14 +3,15 @@
 //! # When it does
 //! On the way of every switch, spawn and wake stands one look at `recording`, a byte that is the worker's own; the rest is cold. Nobody
 //! else touches that byte: the worker sees to it itself whenever it looks at everything (`search`), and when it lies down. So it hears of a
-//! trace within some 50 us, or when the fiber that runs gives way. It then says who runs, so that a trace begins with that.
+//! trace at its next such look; as long as one fiber runs it does not look. It then says who runs, so that a trace begins with that.
 //!
 //! # How it stays cheap
-//! An event costs [25 ns or more](EVENT_EVERY), which is much for a switch of 14. So there is a credit of [`MOST_CREDIT`] events, which grows
+//! An event is not free, and turns may be very short. So there is a credit of [`MOST_CREDIT`] events, which grows
 //! with time. When it is used up, turns are too short to be worth a look each: the worker notes a gap and clears its byte, and turns
 //! then cost what they cost without a trace. When credit for [some](LEAST_CREDIT) has grown, it notes how many turns it has missed,
-//! and records again. So whatever fibers do, what is recorded takes a few percent of the time; and a storm of short turns does not push all
-//! that came before it out of the ring at once. Falling asleep, waking and the ends of gaps are always noted: they are rare.
+//! and records again. So there is a bound to how many events are recorded in a time, whatever fibers do; and a storm of short turns does not push all
+//! that came before it out of the ring at once. Falling asleep, waking and the ends of gaps are always noted: they are rare. What threads outside do
+//! is always recorded, too, and names are kept under a lock, whatever the credit.
 //!
 //! Who wants everything, whatever it costs, gets it.
 
@@ -22,17 +23,17 @@ use crate::prim::clock::Moment;
 use crate::prim::reason::Reason;
 use std::cell::Cell;
 
-/// How long credit for one event takes to grow, in nanoseconds. One costs 25 ns where events follow each other closely, and up to 100 where
-/// the ring's memory has gone out of the cache meanwhile (`examples/trace_cost.rs`: with 1,000 yields cost 16 % more).
+/// How long credit for one event takes to grow, in nanoseconds. `examples/trace_cost.rs` shows what becomes of it, for one worker and fibers
+/// without names.
 const EVENT_EVERY: u64 = 4_000;
 
-/// So many events may follow each other without a gap, whatever the rate.
+/// So many events may follow each other without a gap, whatever the rate: an eighth of the ring.
 const MOST_CREDIT: u64 = 8192;
 
 /// What those have who record everything.
 const WITHOUT_END: u64 = u64::MAX;
 
-/// A gap ends when there is credit for so many.
+/// A gap ends when there is credit for so many, so that gaps are not noted more often than turns.
 const LEAST_CREDIT: u64 = 64;
 
 /// How many of the names that were last kept a worker remembers.
@@ -118,9 +119,10 @@ impl Worker {
         self.heed_tracers(self.read_clock());
     }
 
-    /// Says who runs, if it is not known.
+    /// Says who runs, if it is not known. A fiber that is about to leave has written down why, and is not told of: its turn is over.
     fn record_present(&self) {
-        if let Some(fiber) = current::with(|current| current.fiber.get()) {
+        let fiber = current::with(|current| current.fiber.get());
+        if let Some(fiber) = fiber.filter(|fiber| fiber.wait.read().is_none()) {
             self.record_run(Kind::Resume, None, fiber);
         }
     }

@@ -7,6 +7,9 @@ use crate::common::watchdog::guarded;
 use std::fs;
 use std::path::PathBuf;
 
+/// With this code ends a process for a deadlock.
+const DEADLOCK: i32 = 124;
+
 /// A directory of one test, gone afterwards.
 struct Directory(PathBuf);
 
@@ -89,9 +92,48 @@ fn a_file_is_replaced_whole_where_a_link_leads_and_devices_are_written_to() {
         assert!(fs::symlink_metadata(directory.file("link.json")).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(directory.file("old.json")).unwrap(), trace.to_json());
         assert_eq!(directory.files().len(), 2);
+        fs::create_dir(directory.file("deeper")).unwrap();
+        std::os::unix::fs::symlink("deeper/new.json", directory.file("to nothing.json")).unwrap();
+        trace.save(directory.file("to nothing.json")).unwrap();
+        assert!(fs::symlink_metadata(directory.file("to nothing.json")).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(directory.file("deeper/new.json")).unwrap(), trace.to_json());
         trace.save("/dev/null").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         let error = trace.save(&directory.0).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::IsADirectory);
+    });
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    guarded(|| {
+        let directory = Directory::new("mode");
+        let file = directory.file("private.json");
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let trace = sisal::run(|| sisal::inspect::flight_recorder().unwrap().stop());
+        trace.save(&file).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+        assert_eq!(fs::read_to_string(&file).unwrap(), trace.to_json());
+    });
+}
+
+#[test]
+fn a_deadlock_that_ends_the_process_leaves_the_trace() {
+    guarded(|| {
+        let directory = Directory::new("deadlock");
+        let ended = child::run_in(&[("SISAL_TRACE", &directory.file("out.json"))], || {
+            sisal::run(|| {
+                let mutex = std::sync::Arc::new(sisal::sync::Mutex::new(()));
+                let locked = mutex.clone();
+                let _guard = mutex.lock();
+                let waits = sisal::Builder::new().name("waits").spawn(move || drop(locked.lock()));
+                let _ = waits.join();
+            });
+        });
+        ended.with_code(DEADLOCK);
+        let checked = check(&fs::read_to_string(directory.file("out.json")).unwrap());
+        assert_eq!(checked.turns_of("waits").last().unwrap().1.args["then"], "locking a mutex");
     });
 }

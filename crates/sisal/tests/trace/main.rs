@@ -305,3 +305,55 @@ fn what_comes_from_outside_is_marked() {
         assert!(checked.turns_of("accept").iter().any(|(_, turn)| turn.args["then"] == "waiting for a connection"));
     });
 }
+
+#[test]
+fn what_is_recorded_begins_where_recording_last_began() {
+    guarded(|| {
+        // With one worker a fiber is out of sight when the next runs.
+        let runtime = background(1);
+        let spawn = |name: &str| runtime.handle().builder().name(name).spawn(sisal::yield_now).join().unwrap();
+        let earlier = FlightRecorder::start(runtime.handle());
+        spawn("earlier");
+        let of_both = inspect::recorded(runtime.handle()).unwrap();
+        assert!(of_both.to_json().contains("earlier"));
+        drop(earlier);
+        spawn("between");
+        let _later = FlightRecorder::start(runtime.handle());
+        spawn("later");
+        // One more changes nothing.
+        let _third = FlightRecorder::start(runtime.handle());
+        spawn("last");
+        let json = inspect::recorded(runtime.handle()).unwrap().to_json();
+        check(&json);
+        for (name, is_there) in [("earlier", false), ("between", false), ("later", true), ("last", true)] {
+            assert_eq!(json.contains(&format!("\"{name}\"")), is_there, "{name}");
+        }
+        shut_down(runtime);
+    });
+}
+
+#[test]
+fn names_are_forgotten_when_nobody_records_any_more_and_known_again_to_the_next() {
+    guarded(|| {
+        let runtime = background(1);
+        let (sender, receiver) = chan::bounded::<()>(1);
+        let (answer, answers) = chan::bounded::<()>(1);
+        let echo = runtime.handle().builder().name("echo").spawn(move || {
+            while receiver.recv().is_ok() {
+                answer.send(()).unwrap();
+            }
+        });
+        for _ in 0..rounds(100) {
+            let recorder = FlightRecorder::start(runtime.handle());
+            // The worker hears of a recorder when it next looks around.
+            until(|| {
+                sender.send(()).unwrap();
+                answers.recv().unwrap();
+                !check(&recorder.snapshot().to_json()).turns_of("echo").is_empty()
+            });
+        }
+        drop(sender);
+        echo.join().unwrap();
+        shut_down(runtime);
+    });
+}

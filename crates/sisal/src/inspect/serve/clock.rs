@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// For a request to come.
 pub(super) const TO_ASK: Duration = Duration::from_secs(5);
-/// For the answer to be taken: a snapshot of 100,000 fibers is tens of megabytes.
+/// For the answer to be taken, which is large if there are many fibers.
 pub(super) const TO_TAKE: Duration = Duration::from_secs(30);
 /// For the client to close after it has its answer.
 pub(super) const TO_CLOSE: Duration = Duration::from_secs(1);

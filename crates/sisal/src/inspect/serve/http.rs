@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-/// The most that a request may have before its body. Browsers send one or two thousand bytes.
+/// The most that a request may have before its body.
 pub(super) const LARGEST_HEAD: usize = 16 << 10;
-/// The most headers of a request. Browsers send about twenty.
+/// The most headers of a request.
 const MOST_HEADERS: usize = 64;
 
 /// What matters of a request.

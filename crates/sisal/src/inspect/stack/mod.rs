@@ -82,7 +82,7 @@ impl Tracer {
         self.modules.with_tables(|tables| walk(tables, &mut self.memory, from))
     }
 
-    /// What a worker does at this moment: its thread is stopped while that is looked at, for some microseconds. None if it has no thread, or that
+    /// What a worker does at this moment: its thread is stopped while that is looked at. None if it has no thread, or that
     /// can't be stopped within `patience`.
     ///
     /// The caller must hold no lock that the worker may take while it holds another that `malloc` or the loader takes; best none at all.

@@ -8,6 +8,7 @@ use super::Trace;
 use super::flows::{self, Flow};
 use super::timeline::{self, Slice, Then, What};
 use super::track::{Owner, Track};
+use crate::inspect::json::Text;
 use crate::prim::id::FiberId;
 use crate::prim::reason::Place;
 use crate::sched::events::{Event, Kind};
@@ -25,7 +26,7 @@ const FIRST_THREAD: u64 = 1_000_000;
 pub(super) fn write(trace: &Trace, writer: &mut dyn Write) -> io::Result<()> {
     let mut out = Out { trace, writer, pid: std::process::id(), is_first: true };
     out.raw("{\"displayTimeUnit\":\"ns\",\"otherData\":{")?;
-    write!(out.writer, "\"producer\":\"sisal\",\"runtime\":{},", Quoted(&trace.runtime))?;
+    write!(out.writer, "\"producer\":\"sisal\",\"runtime\":{},", Text(&trace.runtime))?;
     write!(out.writer, "\"duration_ns\":\"{}\",", trace.length)?;
     write!(out.writer, "\"events\":\"{}\",\"lost_events\":\"{}\",", trace.events(), trace.lost())?;
     writeln!(out.writer, "\"unrecorded_turns\":\"{}\"}},\"traceEvents\":[", trace.unrecorded_turns())?;
@@ -64,7 +65,7 @@ impl Out<'_> {
     ) -> io::Result<()> {
         let separator = if std::mem::take(&mut self.is_first) { "" } else { ",\n" };
         let pid = self.pid;
-        let (name, at) = (Quoted(name), Microseconds(at));
+        let (name, at) = (Text(name), Microseconds(at));
         write!(
             self.writer,
             "{separator}{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"ts\":{at},\"name\":{name}{rest}}}"
@@ -74,9 +75,9 @@ impl Out<'_> {
     /// The process and its tracks, the workers first.
     fn names(&mut self) -> io::Result<()> {
         let trace = self.trace;
-        self.event("M", 0, 0, &"process_name", format_args!(",\"args\":{{\"name\":{}}}", Quoted(&trace.runtime)))?;
+        self.event("M", 0, 0, &"process_name", format_args!(",\"args\":{{\"name\":{}}}", Text(&trace.runtime)))?;
         for track in &trace.tracks {
-            let (tid, name) = (tid(track.owner), Quoted(&track.name));
+            let (tid, name) = (tid(track.owner), Text(&track.name));
             self.event("M", tid, 0, &"thread_name", format_args!(",\"args\":{{\"name\":{name}}}"))?;
             self.event("M", tid, 0, &"thread_sort_index", format_args!(",\"args\":{{\"sort_index\":{tid}}}"))?;
         }
@@ -103,7 +104,7 @@ impl Out<'_> {
 
     fn slice(&mut self, tid: u64, slice: &Slice) -> io::Result<()> {
         let trace = self.trace;
-        let length = Microseconds(slice.end - slice.start);
+        let length = Microseconds(slice.end.saturating_sub(slice.start));
         match slice.what {
             What::Fiber(fiber, spawned_at) => {
                 let (name, then) = (trace.name_of(fiber, spawned_at), Turn { fiber, spawned_at, then: slice.then });
@@ -216,17 +217,17 @@ impl Display for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"fiber\":{}", self.fiber.get())?;
         if let Some(place) = self.spawned_at {
-            write!(f, ",\"spawned_at\":{}", Quoted(place))?;
+            write!(f, ",\"spawned_at\":{}", Text(place))?;
         }
         match self.then {
             Then::Unknown => Ok(()),
             Then::Ended => f.write_str(",\"then\":\"ended\""),
             Then::Waits(reason, object, place) => {
-                write!(f, ",\"then\":{}", Quoted(reason))?;
+                write!(f, ",\"then\":{}", Text(reason))?;
                 if object != 0 {
                     write!(f, ",\"object\":\"{object:#x}\"")?;
                 }
-                place.map_or(Ok(()), |place| write!(f, ",\"at\":{}", Quoted(place)))
+                place.map_or(Ok(()), |place| write!(f, ",\"at\":{}", Text(place)))
             }
         }
     }
@@ -238,33 +239,5 @@ struct Microseconds(u64);
 impl Display for Microseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
-    }
-}
-
-/// Text as a string of JSON.
-struct Quoted<T>(T);
-
-impl<T: Display> Display for Quoted<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write as _;
-        f.write_char('"')?;
-        write!(Escaped(f), "{}", self.0)?;
-        f.write_char('"')
-    }
-}
-
-struct Escaped<'a, 'b>(&'a mut fmt::Formatter<'b>);
-
-impl fmt::Write for Escaped<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let must_be_escaped = |c: char| c == '"' || c == '\\' || c < ' ';
-        let mut rest = text;
-        while let Some(at) = rest.find(must_be_escaped) {
-            // All of them take one byte.
-            let (plain, from) = rest.split_at(at);
-            write!(self.0, "{plain}\\u{:04x}", from.as_bytes()[0])?;
-            rest = &from[1..];
-        }
-        self.0.write_str(rest)
     }
 }

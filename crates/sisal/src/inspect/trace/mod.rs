@@ -17,6 +17,7 @@ mod track;
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::prim::ticks::Calibration;
+use crate::sched::events::Position;
 use crate::sched::shared::Shared;
 use crate::sched::worker;
 use crate::spawn::Handle;
@@ -27,7 +28,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use track::{Present, Track};
+use track::{FromRing, Present, Track};
 
 /// Traces the caller's runtime for so long. The caller waits meanwhile: a fiber parks.
 ///
@@ -63,7 +64,8 @@ pub fn flight_recorder() -> Option<FlightRecorder> {
     Handle::current().map(|handle| FlightRecorder::start(&handle))
 }
 
-/// What is recorded of a runtime at this moment, by whatever flight recorder or setting; none if nobody records anything.
+/// What is recorded of a runtime at this moment, by whatever flight recorder or setting, since the first of those that are on now began; none if
+/// nobody records anything.
 ///
 /// ```
 /// let runtime = sisal::Runtime::new().unwrap();
@@ -73,17 +75,17 @@ pub fn flight_recorder() -> Option<FlightRecorder> {
 /// ```
 pub fn recorded(handle: &Handle) -> Option<Trace> {
     let shared = handle.shared();
-    shared.events.are_wanted().then(|| Trace::take(shared, &Since::first_event(shared)))
+    shared.events.beginning().map(|beginning| Trace::take_kept(shared, &beginning))
 }
 
 /// Keeps the last events of a runtime, to be looked at when something has happened.
 ///
-/// It can be left on: it takes a few percent of the workers' time at most, and memory for 65,536 events a worker, 2.6 MB; older ones
-/// are written over. To stay that cheap it leaves out the details of storms: if a worker runs hundreds of fibers within some microseconds, again
-/// and again, then only a part of these turns is recorded one by one, and of the rest how many they were.
+/// It is made to be left on: a worker keeps its last 65,536 events, in 2.6 MB, and there is a bound to how many it records in a time. For that
+/// it leaves out the details of storms: if turns are very short, again and again, then only a part of them is recorded one by one,
+/// and of the rest how many they were. There is no such bound for what threads outside of the runtime do, nor for keeping the names of fibers.
 ///
-/// A worker begins to record when it next looks around, within some 50 us, or when the fiber it runs gives way. Several recorders
-/// may be on at once. Dropping one stops it.
+/// A worker begins to record when it next looks around, which it does from time to time between turns. Several recorders may
+/// be on at once. Dropping one stops it. When none is left, names are forgotten; the memory for events stays with the runtime.
 ///
 /// ```
 /// sisal::run(|| {
@@ -98,7 +100,7 @@ pub fn recorded(handle: &Handle) -> Option<Trace> {
 #[must_use = "dropping a recorder stops it"]
 pub struct FlightRecorder {
     shared: Arc<Shared>,
-    since: Since,
+    since: Position,
     whole: bool,
 }
 
@@ -116,7 +118,7 @@ impl FlightRecorder {
         FlightRecorder::begin(handle.shared(), false)
     }
 
-    /// As [`start`](Self::start), for all events, storms included: what takes 14 ns without may take three times that with it. While it is on, all
+    /// As [`start`](Self::start), for all events, storms included: that slows short turns down. While it is on, all
     /// recorders of the runtime get all.
     ///
     /// ```
@@ -129,7 +131,7 @@ impl FlightRecorder {
     }
 
     fn begin(shared: &Arc<Shared>, whole: bool) -> FlightRecorder {
-        let since = Since::now(shared);
+        let since = shared.events.position();
         shared.events.want(whole);
         worker::with_current(|worker| {
             if let Some(worker) = worker.filter(|worker| Arc::ptr_eq(worker.shared(), shared)) {
@@ -177,25 +179,6 @@ impl fmt::Debug for FlightRecorder {
     }
 }
 
-/// From where on a trace goes.
-struct Since {
-    moment: Option<Moment>,
-    /// How many events each ring had had.
-    written: Vec<u64>,
-}
-
-impl Since {
-    fn now(shared: &Shared) -> Since {
-        let written = shared.events.rings().map(|ring| ring.map_or(0, |ring| ring.written())).collect();
-        Since { moment: Some(Moment::now()), written }
-    }
-
-    /// Everything that is there, and from then on.
-    fn first_event(shared: &Shared) -> Since {
-        Since { moment: None, written: shared.events.rings().map(|_| 0).collect() }
-    }
-}
-
 /// What the workers of a runtime did, moment by moment.
 ///
 /// It is written as the JSON of Chrome's trace viewer, which <https://ui.perfetto.dev> and `chrome://tracing` open. There is one track for
@@ -220,12 +203,25 @@ impl Trace {
         Trace { runtime: "sisal".to_owned(), length: 0, tracks: Vec::new(), names: HashMap::new() }
     }
 
-    fn take(shared: &Shared, since: &Since) -> Trace {
-        let rings: Vec<_> = track::read(shared, &since.written);
+    /// What happened since then.
+    fn take(shared: &Shared, since: &Position) -> Trace {
+        Trace::of_rings(shared, track::read(shared, &since.written), Calibration::now(), since.moment)
+    }
+
+    /// As [`take`](Self::take); but where events have been written over it begins with the first that has not.
+    fn take_kept(shared: &Shared, since: &Position) -> Trace {
+        let rings = track::read(shared, &since.written);
         let calibration = Calibration::now();
+        let first = rings.iter().filter_map(|ring| ring.events.first()).map(|event| event.ticks).min();
+        let begin = match first {
+            Some(ticks) if rings.iter().any(|ring| ring.lost > 0) => calibration.moment(ticks),
+            _ => since.moment,
+        };
+        Trace::of_rings(shared, rings, calibration, begin)
+    }
+
+    fn of_rings(shared: &Shared, rings: Vec<FromRing>, calibration: Calibration, begin: Moment) -> Trace {
         let end = Moment::now();
-        let first = || rings.iter().flat_map(|ring| ring.events.first()).map(|event| event.ticks).min();
-        let begin = since.moment.or_else(|| first().map(|ticks| calibration.moment(ticks))).unwrap_or(end);
         let length = end.0.saturating_sub(begin.0);
         let nanoseconds = |ticks| calibration.moment(ticks).0.saturating_sub(begin.0).min(length);
         let mut tracks = Vec::new();
@@ -334,10 +330,12 @@ pub(crate) fn record_from_the_start(shared: &Shared) {
     shared.events.want(false);
 }
 
-/// A runtime that was recorded from the start has ended: writes what it did to the file, or says why not.
-pub(crate) fn write_at_the_end(shared: &Shared, path: &Path) {
-    let trace = Trace::take(shared, &Since::first_event(shared));
+/// A runtime has ended, or the process is about to: writes what it did to the file, if its settings name one, or says why not.
+pub(crate) fn write_at_the_end(shared: &Shared) {
+    let (Some(path), Some(beginning)) = (&shared.config.trace, shared.events.beginning()) else { return };
+    let trace = Trace::take_kept(shared, &beginning);
     if let Err(error) = trace.save(path) {
-        eprintln!("sisal: the trace could not be written to {}: {error}", path.display());
+        // Nobody may listen any more.
+        let _ = writeln!(io::stderr(), "sisal: the trace could not be written to {}: {error}", path.display());
     }
 }

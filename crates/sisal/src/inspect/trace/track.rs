@@ -45,7 +45,7 @@ pub(super) struct FromRing {
     /// None for the ring of all threads outside.
     worker: Option<usize>,
     pub(super) events: Vec<Event>,
-    lost: u64,
+    pub(super) lost: u64,
     present: Present,
 }
 
@@ -82,9 +82,7 @@ impl Present {
 impl FromRing {
     /// One track for a worker, and one for each thread.
     pub(super) fn into_tracks(mut self, shared: &Shared, nanoseconds: &dyn Fn(u64) -> u64, tracks: &mut Vec<Track>) {
-        for event in &mut self.events {
-            event.ticks = nanoseconds(event.ticks);
-        }
+        straighten(&mut self.events, nanoseconds);
         if let Some(worker) = self.worker {
             tracks.push(Track {
                 owner: Owner::Worker(worker),
@@ -105,7 +103,7 @@ impl FromRing {
                 Some(track) => track.events.push(event),
                 None => tracks.push(Track {
                     owner,
-                    name: format!("thread {}", names.get(&event.object).map_or("", String::as_str)),
+                    name: format!("thread {}", names.get(&event.object).map_or("", |name| &**name)),
                     events: vec![event],
                     // Nobody knows whose they were.
                     lost: std::mem::take(&mut lost),
@@ -113,5 +111,26 @@ impl FromRing {
                 }),
             }
         }
+    }
+}
+
+/// From ticks to nanoseconds that never go back: a ring may be written by one thread after another, on processors whose counters differ a little.
+fn straighten(events: &mut [Event], nanoseconds: &dyn Fn(u64) -> u64) {
+    let mut latest = 0;
+    for event in events {
+        latest = nanoseconds(event.ticks).max(latest);
+        event.ticks = latest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_go_back_in_a_ring_stand_still_in_its_track() {
+        let mut events = [5, 9, 7, 0, 12].map(|ticks| Event { ticks, ..Event::now(Kind::Wake) });
+        straighten(&mut events, &|ticks| ticks * 2);
+        assert_eq!(events.map(|event| event.ticks), [10, 18, 18, 18, 24]);
     }
 }
