@@ -258,9 +258,11 @@ fn note(reason: Reason, number: usize, sight: Sight, shared: &Shared, seen: &mut
 /// # Safety
 /// Somebody waits for it, and goes on to until this returns.
 pub(super) unsafe fn comes_from_outside(object: Object) -> bool {
-    // SAFETY: the caller's promise, which is one for the parts as well.
+    // SAFETY: the caller's promise.
     let sight = unsafe { object.look() };
-    sight.is_outside || sight.parts.into_iter().any(|(_, part)| unsafe { comes_from_outside(part) })
+    // SAFETY: whoever waits for an object waits for its parts.
+    let part_does = |(_, part): (Reason, Object)| unsafe { comes_from_outside(part) };
+    sight.is_outside || sight.parts.into_iter().any(part_does)
 }
 
 /// The nursery that a fiber, which is still, is a child of: the node that its outermost scope follows.

@@ -11,7 +11,7 @@
 //! There is something to watch while fresh work waits and all workers are busy, while mail waits for a busy worker, while one is busy
 //! on which others wait, while fibers that compute for long want a worker, and while there are added workers that may have to retire; and
 //! while any is busy, if it was asked for that those who block them be named. While the
-//! depot has stacks to trim, it wakes up for that from time to time. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
+//! depot has stacks to trim, it wakes up for that from time to time, and while a worker is busy, to look for fibers that wait for one another. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
 //! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
 
 use super::blockers::Blocker;
@@ -348,7 +348,7 @@ impl Monitor {
         let is_asked = vigil.is_none() && self.shared.is_asked_about_stillness();
         if !self.workers_need_it() && !is_asked && self.shared.phase() != Phase::Ended {
             let trim = self.has_dirty().then_some(TRIM_EVERY);
-            let timeout = vigil.into_iter().chain(trim).min();
+            let timeout = [vigil, trim, self.patrol.time_left(&self.shared)].into_iter().flatten().min();
             let kind = if trim.is_some() { NAPPING } else { ASLEEP };
             // It may have been woken by now, and must not forget that.
             let _ = word.compare_exchange(ASLEEP, kind, Ordering::Relaxed, Ordering::Relaxed);

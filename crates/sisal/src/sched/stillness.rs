@@ -127,6 +127,15 @@ impl Patrol {
         Patrol { due: now.after(PATROL_EVERY) }
     }
 
+    /// How long until it is time again, if there is anything to look at while fibers run.
+    pub(super) fn time_left(&self, shared: &Shared) -> Option<Duration> {
+        let is_busy = |(worker, remote): (usize, &super::remote::Remote)| {
+            remote.life() != Life::Absent && !shared.idle.is_sleeping(worker)
+        };
+        let wanted = shared.stillness.patrol.get().is_some() && shared.remotes.iter().enumerate().any(is_busy);
+        wanted.then(|| self.due.since(Moment::now()))
+    }
+
     /// Looks if it is time.
     pub(super) fn go(&mut self, shared: &Shared, now: Moment) {
         if now >= self.due
