@@ -5,12 +5,20 @@ use super::common::child;
 use super::common::watchdog::guarded;
 use sisal::{BuildError, Runtime};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::DirBuilderExt;
 
 /// Where this process serves, from its file.
 fn served_at() -> SocketAddr {
     let folder = std::path::PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR").unwrap());
     let line = std::fs::read_to_string(folder.join(format!("sisal/{}", std::process::id()))).unwrap();
     line.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// A folder that counts as a user's own, whatever the umask is.
+fn private_folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("sisal-serve-{name}-{}", std::process::id()));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
+    folder
 }
 
 /// An address that nobody serves at. Each test has a host of its own, so that no other takes the port.
@@ -20,8 +28,7 @@ fn free_address(host: u8) -> SocketAddr {
 
 #[test]
 fn the_environment_can_ask_for_it() {
-    let folder = std::env::temp_dir().join(format!("sisal-serve-asked-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = private_folder("asked");
     let variables = [("SISAL_SERVE", "127.6.2.1:0"), ("XDG_RUNTIME_DIR", folder.to_str().unwrap())];
     let ended = child::run_in(&variables, || {
         sisal::run(|| assert_eq!(get(served_at(), "/debug/fibers.json").status, 200));
@@ -39,8 +46,7 @@ fn the_environment_can_ask_for_it() {
 
 #[test]
 fn a_token_comes_from_the_environment_too() {
-    let folder = std::env::temp_dir().join(format!("sisal-serve-token-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = private_folder("token");
     let runtime_dir = ("XDG_RUNTIME_DIR", folder.to_str().unwrap());
     let ended = child::run_in(&[("SISAL_SERVE", "localhost:0"), ("SISAL_SERVE_TOKEN", "s3cret"), runtime_dir], || {
         sisal::run(|| {
