@@ -10,7 +10,7 @@
 //! again; a fiber that runs goes on running.
 //!
 //! # Inside
-//! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `attendants` look because settings ask for it, `graph` finds cycles, `deadlock` says when nothing can
+//! `survey` looks, `snapshot` is what was seen, `text` and `to_json` write it down, `attendants` look because settings ask for it, `state` says what a fiber does, `graph` finds cycles, `deadlock` says when nothing can
 //! ever run again.
 
 pub(crate) mod asked;

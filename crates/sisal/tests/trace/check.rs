@@ -39,11 +39,14 @@ fn nanoseconds(microseconds: &Value) -> u64 {
     (microseconds.as_f64().unwrap() * 1000.0).round() as u64
 }
 
+/// Track, time and name.
+type FlowEnd = (u64, u64, String);
+
 /// Parses and checks.
 pub(crate) fn check(json: &str) -> Checked {
     let parsed: Value = serde_json::from_str(json).unwrap();
     let mut checked = Checked { other: parsed["otherData"].clone(), ..Checked::default() };
-    let mut ends: BTreeMap<u64, [Vec<(u64, u64, String)>; 2]> = BTreeMap::new();
+    let mut ends: BTreeMap<u64, [Vec<FlowEnd>; 2]> = BTreeMap::new();
     let mut last: BTreeMap<u64, u64> = BTreeMap::new();
     for event in parsed["traceEvents"].as_array().unwrap() {
         let name = event["name"].as_str().unwrap().to_owned();
