@@ -15,7 +15,7 @@ fn a_small_process_at_80x24() {
         "  1+sleeping      3      0                   joining a fiber               1 █",
         "  ID STATE↓   WRK  SINCE  STACK NAME               WAITS FOR",
         "  17 running    0    1ms   4.0K accept loop        -",
-        "  20 ready      1  900ns      - about to go on     asleep",
+        "  20 ready      1      -      - about to go on     asleep",
         "   1 parked     0  1m01s   8.0K main               joining a fiber",
         "  18 parked     1   5.2s    12K (main.rs:9:9)      receiving from a channel",
         "  19 parked     1   4.0s   4.0K second             receiving from a channel",
