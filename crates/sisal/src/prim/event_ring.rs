@@ -186,7 +186,8 @@ mod tests {
             let readers = [(), ()].map(|()| {
                 scope.spawn(|| {
                     let mut seen = 0;
-                    while !is_over.load(Ordering::Relaxed) {
+                    // ORDERING: Acquire pairs with the Release below: what was written by then is seen.
+                    while !is_over.load(Ordering::Acquire) {
                         let kept = ring.read(seen);
                         check(&kept);
                         assert!(kept.first >= seen);
@@ -196,7 +197,8 @@ mod tests {
                 })
             });
             (0..events).for_each(|number| ring.push(&numbered(number)));
-            is_over.store(true, Ordering::Relaxed);
+            // ORDERING: Release pairs with the Acquire above.
+            is_over.store(true, Ordering::Release);
             for reader in readers {
                 let kept = reader.join().unwrap();
                 assert_eq!(kept.first + kept.records.len() as u64, events);
