@@ -1,6 +1,6 @@
 //! `sisal dump`: every fiber of another process, printed once.
 
-use crate::remote::runtime::{Trouble, run, say};
+use crate::remote::runtime::{Trouble, run};
 use crate::remote::{Answer, Failure, HOW_TO_SERVE, Remote, RemoteArguments, Snapshot, clean, stdout};
 use clap::Args;
 use std::process::ExitCode;
@@ -31,14 +31,8 @@ pub(crate) struct Arguments {
 
 /// The whole tool.
 pub(crate) fn main(arguments: Arguments) -> ExitCode {
-    let remote = match arguments.remote.remote() {
-        Ok(remote) => remote,
-        Err(reason) => {
-            say(PROGRAM, reason);
-            return ExitCode::FAILURE;
-        }
-    };
     run(PROGRAM, || {
+        let remote = arguments.remote.remote().map_err(Trouble::Other)?;
         let output = if arguments.json { json(&remote, arguments.id) } else { text(&remote, arguments.id) };
         stdout::write_all(&output?)
     })

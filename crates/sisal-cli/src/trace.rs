@@ -50,14 +50,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 /// The whole tool.
 pub(crate) fn main(arguments: Arguments) -> ExitCode {
-    let remote = match arguments.remote.remote() {
-        Ok(remote) => remote,
-        Err(reason) => {
-            say(PROGRAM, reason);
-            return ExitCode::FAILURE;
-        }
-    };
     run(PROGRAM, || {
+        let remote = arguments.remote.remote().map_err(Trouble::Other)?;
         let (path, seconds) = (&arguments.output, arguments.seconds);
         if path.as_os_str() == STDOUT {
             return stdout::write_all(&record(&remote, seconds)?.body);

@@ -77,6 +77,11 @@ impl Drop for Listed {
     }
 }
 
+/// Whether there are any.
+pub(crate) fn are_there() -> bool {
+    !lock().is_empty()
+}
+
 /// Looks at all of them. They can't go on meanwhile.
 pub(crate) fn look(see: impl FnMut(&WaitingThread)) {
     lock().iter().for_each(see);

@@ -1,17 +1,13 @@
 //! The kernels of bugs that large programs in Go have had: each is found as a deadlock, or listed as a leak.
 
-use crate::Case;
 use crate::expected::{certain, plain};
+use crate::{Case, run};
 use sisal::chan::{bounded, unbounded};
 use sisal::inspect::leaks;
 use sisal::sync::{Condvar, Mutex, RwLock, WaitGroup};
-use sisal::{Builder, Runtime, select, sleep, spawn};
+use sisal::{Builder, select, sleep, spawn};
 use std::sync::Arc;
 use std::time::Duration;
-
-fn run<T>(f: impl FnOnce() -> T) -> T {
-    Runtime::builder().workers(2).max_workers(2).run(f).unwrap()
-}
 
 /// Prints the names of those that have waited for long, while the program itself goes on.
 fn print_leaks() {

@@ -4,10 +4,14 @@
 //! could still do something. The parent reads what it said and how it ended. Arguments that are no options choose the cases whose names contain
 //! them.
 
-mod cases;
+mod choices;
 mod expected;
 mod forgotten;
+mod found;
+mod others;
+mod outside;
 
+use sisal::{Builder, JoinHandle, Runtime};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc;
@@ -23,6 +27,21 @@ const AWAITED: [&str; 2] = ["possible deadlock", "[parked: receiving"];
 fn until_reported() {
     let read = std::io::stdin().read(&mut [0]);
     assert_eq!(read.unwrap(), 0);
+}
+
+/// Longer than it takes for a runtime to be looked at, and for a possible deadlock to be reported: nothing may be claimed while a wait that
+/// will end goes on for so long.
+const A_WHILE: Duration = Duration::from_millis(1_500);
+
+#[track_caller]
+fn named<T: Send + 'static>(name: &str, f: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    Builder::new().name(name).spawn(f)
+}
+
+/// In a runtime of two workers, on the main thread.
+#[track_caller]
+fn run<T>(f: impl FnOnce() -> T) -> T {
+    Runtime::builder().workers(2).max_workers(2).run(f).unwrap()
 }
 
 /// Longer than any case takes.
@@ -48,7 +67,8 @@ struct Ended {
 }
 
 fn main() -> ExitCode {
-    let cases: Vec<&Case> = cases::CASES.iter().chain(forgotten::CASES).collect();
+    let all = [found::CASES, forgotten::CASES, others::CASES, outside::CASES, choices::CASES];
+    let cases: Vec<&Case> = all.into_iter().flatten().collect();
     if let Ok(name) = std::env::var(CASE) {
         let case = cases.iter().find(|case| case.name == name).expect("a case of this program");
         (case.body)();
@@ -58,7 +78,7 @@ fn main() -> ExitCode {
     let chosen = |case: &&Case| filters.is_empty() || filters.iter().any(|filter| case.name.contains(filter.as_str()));
     let (mut passed, mut failed) = (0, 0);
     for case in cases.into_iter().filter(chosen) {
-        let ended = run(case);
+        let ended = start(case);
         let result = std::panic::catch_unwind(|| (case.check)(&ended));
         println!("test {} ... {}", case.name, if result.is_ok() { "ok" } else { "FAILED" });
         if result.is_err() {
@@ -71,7 +91,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-fn run(case: &Case) -> Ended {
+fn start(case: &Case) -> Ended {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .env(CASE, case.name)
         .envs(case.environment.iter().copied())

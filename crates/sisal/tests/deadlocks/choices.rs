@@ -1,0 +1,66 @@
+//! What is done by choice.
+
+use crate::expected::{contains_all, none, plain};
+use crate::{A_WHILE, Case, named, run, until_reported};
+use sisal::Builder;
+use sisal::chan::bounded;
+use std::thread;
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "a_dump_at_a_signal",
+        environment: &[("SISAL_DUMP", "quit")],
+        body: || {
+            run(|| {
+                let (_sender, receiver) = bounded::<u32>(1);
+                let waiter = named("waiter", move || receiver.recv().is_err());
+                let pid = std::process::id().to_string();
+                let kill = sisal::process::Command::new("kill").args(["-QUIT", &pid]).status();
+                assert!(kill.unwrap().success());
+                sisal::blocking(until_reported);
+                waiter.cancel();
+                assert!(waiter.join().unwrap());
+                println!("went on");
+            });
+        },
+        check: |ended| {
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "went on\n"));
+            assert!(ended.stderr.contains("sisal: runtime 'sisal': 2 workers"), "{}", ended.stderr);
+            assert!(ended.stderr.contains("'waiter' [parked: receiving from a channel"), "{}", ended.stderr);
+        },
+    },
+    Case {
+        name: "cancelled_by_choice",
+        environment: &[("SISAL_ON_DEADLOCK", "cancel")],
+        body: || {
+            let ended = run(|| {
+                let (_sender, receiver) = bounded::<u32>(1);
+                receiver.recv()
+            });
+            assert!(matches!(ended, Err(sisal::chan::RecvError::Cancelled(_))), "{ended:?}");
+            println!("went on");
+        },
+        check: |ended| {
+            assert_eq!(ended.code, Some(0));
+            assert_eq!(ended.stdout, "went on\n");
+            contains_all(&plain(&ended.stderr), &["sisal: deadlock: no fiber can ever run again"]);
+        },
+    },
+    Case {
+        name: "ignored_by_choice",
+        environment: &[("SISAL_ON_DEADLOCK", "ignore")],
+        body: || {
+            run(|| {
+                let (sender, receiver) = bounded(1);
+                // Nobody could know, but a thread that does not exist yet.
+                let later = Builder::new().name("later").spawn(move || receiver.recv());
+                thread::spawn(move || {
+                    thread::sleep(A_WHILE);
+                    sender.send(7)
+                });
+                assert_eq!(later.join().unwrap(), Ok(7));
+            });
+        },
+        check: none,
+    },
+];

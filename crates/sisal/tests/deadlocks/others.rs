@@ -1,0 +1,150 @@
+//! Other threads and other runtimes, which may still see to it.
+
+use crate::expected::{none, nothing_certain, possible};
+use crate::{A_WHILE, Case, run, until_reported};
+use sisal::chan::{bounded, unbounded};
+use sisal::inspect::{external_wait, no_deadlock_check};
+use sisal::sync::Mutex;
+use sisal::{Runtime, sleep, spawn};
+use std::sync::Arc;
+use std::thread;
+
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "a_thread_that_sends_in_the_end",
+        environment: &[],
+        body: || {
+            let (sender, receiver) = bounded(1);
+            let thread = thread::spawn(move || {
+                until_reported();
+                sender.send(7)
+            });
+            assert_eq!(run(|| receiver.recv()), Ok(7));
+            thread.join().unwrap().unwrap();
+        },
+        check: |ended| possible(ended, &["fiber #0 'main': receiving from a channel at others.rs"]),
+    },
+    Case {
+        name: "a_thread_that_sends_to_a_runtime_in_the_background",
+        environment: &[],
+        body: || {
+            let runtime = Runtime::new().unwrap();
+            let (sender, receiver) = bounded(1);
+            let fiber = runtime.spawn(move || receiver.recv());
+            thread::sleep(A_WHILE);
+            sender.send(7).unwrap();
+            assert_eq!(fiber.join().unwrap(), Ok(7));
+        },
+        check: none,
+    },
+    Case {
+        name: "two_runtimes_that_send_to_each_other",
+        environment: &[],
+        body: || {
+            let other = Runtime::new().unwrap();
+            let (sender, receiver) = bounded(1);
+            drop(other.spawn(move || {
+                sisal::blocking(until_reported);
+                sender.send(7)
+            }));
+            assert_eq!(run(|| receiver.recv()), Ok(7));
+        },
+        check: |ended| possible(ended, &[]),
+    },
+    Case {
+        name: "a_lock_of_another_runtimes_fiber_of_the_same_number",
+        environment: &[],
+        body: || {
+            static LOCK: Mutex<()> = Mutex::new(());
+            let (locked, is_locked) = std::sync::mpsc::channel();
+            let other = thread::spawn(move || {
+                run(|| {
+                    let _guard = LOCK.lock();
+                    locked.send(()).unwrap();
+                    sleep(A_WHILE).unwrap();
+                });
+            });
+            is_locked.recv().unwrap();
+            run(|| drop(LOCK.lock()));
+            other.join().unwrap();
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_join_of_another_runtimes_fiber_of_the_same_number",
+        environment: &[],
+        body: || {
+            let other = Arc::new(Runtime::new().unwrap());
+            run(|| {
+                let first = spawn(move || other.run(|| sisal::blocking(|| thread::sleep(A_WHILE))));
+                first.join().unwrap();
+            });
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_thread_inside_a_timeout",
+        environment: &[],
+        body: || {
+            let runtime = Runtime::new().unwrap();
+            let (_sender, receiver) = bounded::<u32>(1);
+            let ended = sisal::timeout(A_WHILE, || {
+                runtime.handle().nursery(|n| {
+                    n.spawn(|| receiver.recv().map(drop));
+                    Ok(())
+                })
+            });
+            assert!(ended.is_err());
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_thread_that_waits_for_signals",
+        environment: &[],
+        body: || {
+            let signals = sisal::signal::listen(&[sisal::signal::Signal::USER1]).unwrap();
+            let stop = Arc::new(sisal::sync::Event::new());
+            let stopped = Arc::clone(&stop);
+            let thread = thread::spawn(move || {
+                signals.recv().unwrap();
+                stop.set();
+            });
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", &format!("sleep 1.5; kill -USR1 {}", std::process::id())])
+                .spawn()
+                .unwrap();
+            run(|| stopped.wait().unwrap());
+            thread.join().unwrap();
+            child.wait().unwrap();
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "only_fibers_that_are_meant_to_wait",
+        environment: &[],
+        body: || {
+            let (requests, receiver) = unbounded::<u32>();
+            let runtime = Runtime::new().unwrap();
+            let janitor = runtime.spawn(move || no_deadlock_check(|| receiver.iter().count()));
+            let joined = thread::spawn(move || janitor.join().unwrap());
+            thread::sleep(A_WHILE);
+            drop(requests);
+            assert_eq!(joined.join().unwrap(), 0);
+        },
+        check: none,
+    },
+    Case {
+        name: "an_external_wait",
+        environment: &[],
+        body: || {
+            let (sender, receiver) = bounded(1);
+            let thread = thread::spawn(move || {
+                thread::sleep(A_WHILE);
+                sender.send(7)
+            });
+            assert_eq!(run(|| external_wait(|| receiver.recv())), Ok(7));
+            thread.join().unwrap().unwrap();
+        },
+        check: none,
+    },
+];
