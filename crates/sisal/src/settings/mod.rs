@@ -210,7 +210,7 @@ fn resolve_max_blocking_threads(overrides: &Overrides, env: Environment<'_>) -> 
 
 fn resolve_serve(overrides: &Overrides, env: Environment<'_>) -> Result<Option<Asked>, BuildError> {
     let token = match SERVE_TOKEN.find(overrides.serve_token.clone(), env)? {
-        Some(found) => Some(found.if_allowed(Token::is_usable)?),
+        Some(found) => Some(found.unshown().if_allowed(Token::is_usable)?),
         None => None,
     };
     let Some(found) = SERVE.find(overrides.serve, env)? else {

@@ -71,6 +71,15 @@ impl<T: Debug> Setting<T> {
 }
 
 impl<T: Debug> Found<T> {
+    /// The same, but for errors that don't show what the variable holds: it is a secret. (A secret from the builder hides itself: its
+    /// `Debug` shows none.)
+    pub(super) fn unshown(mut self) -> Found<T> {
+        if let Some(end) = self.given.find('=') {
+            self.given.truncate(end);
+        }
+        self
+    }
+
     /// The value, if it is one the setting always takes.
     pub(super) fn if_allowed(self, allowed: impl FnOnce(&T) -> bool) -> Result<T, BuildError> {
         if allowed(&self.value) { Ok(self.value) } else { Err(self.setting.refuse(self.given, self.setting.expected)) }
