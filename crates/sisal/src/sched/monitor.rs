@@ -41,8 +41,9 @@ const SLICE: Duration = Duration::from_millis(10);
 const SHOWN_STUCK_AFTER: Duration = Duration::from_millis(100);
 /// When no fresh work has waited for so long, added workers are not needed.
 const RETIRE_AFTER: Duration = Duration::from_millis(50);
-/// How long it goes on looking when there is nothing to see.
-const LINGER: Duration = Duration::from_millis(20);
+/// How long it goes on looking when there is nothing to see, and how long it looks away while all workers sleep: what comes every now and then
+/// does not have to wake it each time.
+const LINGER: Duration = Duration::from_millis(10);
 /// So many free stacks with memory in them are worth giving back.
 pub(super) const TRIM_FROM: usize = 64;
 /// How long they may stay as they are, since they may be used again.
@@ -183,11 +184,21 @@ impl Monitor {
                 self.last_busy = self.now;
             }
             if self.now.since(self.last_busy) <= LINGER {
-                let tick = if self.is_urgent() { TICK } else { SLOW_TICK };
-                futex::wait(&self.shared.watch.word, AWAKE, Some(tick));
+                futex::wait(&self.shared.watch.word, AWAKE, Some(self.tick()));
             } else {
                 self.sleep(vigil);
             }
+        }
+    }
+
+    /// How long until the next look.
+    fn tick(&self) -> Duration {
+        if self.is_urgent() {
+            TICK
+        } else if self.some_are_busy() {
+            SLOW_TICK
+        } else {
+            LINGER
         }
     }
 

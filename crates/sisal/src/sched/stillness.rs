@@ -132,13 +132,14 @@ impl Patrol {
         let is_busy = |(worker, remote): (usize, &super::remote::Remote)| {
             remote.life() != Life::Absent && !shared.idle.is_sleeping(worker)
         };
-        let wanted = shared.stillness.patrol.get().is_some() && shared.remotes.iter().enumerate().any(is_busy);
+        let wanted = may_have_cycles(shared) && shared.remotes.iter().enumerate().any(is_busy);
         wanted.then(|| self.due.since(Moment::now()))
     }
 
     /// Looks if it is time.
     pub(super) fn go(&mut self, shared: &Shared, now: Moment) {
         if now >= self.due
+            && may_have_cycles(shared)
             && let Some(patrol) = shared.stillness.patrol.get()
         {
             patrol(shared);
@@ -146,6 +147,12 @@ impl Patrol {
             self.due = after.after(PATROL_EVERY.max(after.since(now) * PATROL_SHARE));
         }
     }
+}
+
+/// Whether there are fibers that could wait for one another: some that wait, and somebody who wants to know.
+fn may_have_cycles(shared: &Shared) -> bool {
+    shared.stillness.patrol.get().is_some()
+        && shared.remotes.iter().any(|remote| remote.presence.homed_besides_running() > 0)
 }
 
 /// What the monitor remembers of a runtime that is still.
