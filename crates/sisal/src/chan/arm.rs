@@ -51,6 +51,10 @@ pub(crate) trait Arm {
     unsafe fn choose(&self, chosen: Chosen);
 }
 
+/// An arm, whatever its channel carries.
+#[derive(Copy, Clone)]
+pub struct AnyArm<'a>(pub(crate) &'a dyn Arm);
+
 /// How an arm was chosen.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {

@@ -1,7 +1,7 @@
 //! A select over arms that are known only at run time.
 
-use super::{Patience, select, select_one};
-use crate::chan::arm::{Arm, RecvArm, SendArm};
+use super::{Patience, select, select_one, try_any};
+use crate::chan::arm::{AnyArm, Arm, RecvArm, SendArm};
 use crate::chan::{Receiver, RecvError, SendError, Sender};
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::park::me;
@@ -175,9 +175,12 @@ impl<'a, R: 'a> Select<'a, R> {
     }
 
     fn select(&self, patience: Patience, place: Place) -> Option<usize> {
-        let arms: Vec<&dyn Arm> = self.operations.iter().map(|operation| operation.arm()).collect();
-        if let [only] = arms[..] {
+        let arms: Vec<AnyArm<'_>> = self.operations.iter().map(|operation| AnyArm(operation.arm())).collect();
+        if let [AnyArm(only)] = arms[..] {
             return select_one(only, patience, place);
+        }
+        if let Some(index) = try_any(&arms, place) {
+            return Some(index);
         }
         let wait = Wait::new(me());
         let waiters: Vec<Waiter<_>> = (0..).take(arms.len()).map(|number| Waiter::new(&wait, number)).collect();

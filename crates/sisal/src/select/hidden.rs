@@ -1,18 +1,14 @@
 //! What [`select!`](crate::select!) expands to. Not for direct use.
 
-use super::{Patience, select, select_one};
-use crate::chan::arm::Arm;
-pub use crate::chan::arm::{RecvArm, SendArm};
+use super::{Patience, select, select_one, try_any};
+pub use crate::chan::arm::{AnyArm, RecvArm, SendArm};
 use crate::chan::{Receiver, Sender};
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::park::me;
 use crate::prim::clock::Moment;
+use crate::prim::reason::Place;
 use std::panic::Location;
 use std::time::Duration;
-
-/// An arm, whatever its channel carries.
-#[derive(Copy, Clone)]
-pub struct AnyArm<'a>(&'a dyn Arm);
 
 #[inline]
 pub fn recv<T>(receiver: &Receiver<T>) -> RecvArm<'_, T> {
@@ -63,11 +59,16 @@ pub fn wait_timeout<const N: usize>(arms: [AnyArm<'_>; N], timeout: Duration) ->
 #[inline]
 fn choose<const N: usize>(arms: [AnyArm<'_>; N], patience: Patience) -> Option<usize> {
     let place = Location::caller();
-    let arms = arms.map(|arm| arm.0);
-    if let [only] = arms[..] {
+    if let [AnyArm(only)] = arms[..] {
         return select_one(only, patience, place);
     }
+    // The records are not made before they are needed: they are larger than all the rest.
+    try_any(&arms, place).or_else(|| wait_for_one(&arms, patience, place))
+}
+
+#[cold]
+fn wait_for_one<const N: usize>(arms: &[AnyArm<'_>; N], patience: Patience, place: Place) -> Option<usize> {
     let wait = Wait::new(me());
     let waiters = std::array::from_fn::<_, N, _>(|number| Waiter::new(&wait, number as u32));
-    select(&arms, &wait, &waiters, patience, place)
+    select(arms, &wait, &waiters, patience, place)
 }

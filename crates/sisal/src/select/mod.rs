@@ -26,7 +26,7 @@ mod order;
 pub use self::builder::Select;
 
 use self::order::Order;
-use crate::chan::arm::{Arm, Chosen};
+use crate::chan::arm::{AnyArm, Arm, Chosen};
 use crate::chan::port::{Attempt, Enlisted};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
@@ -44,10 +44,19 @@ pub(crate) enum Patience {
     Endless,
 }
 
-/// Waits for the first of `arms`, which is then chosen, and returns its number; none if the patience is over first. `waiters` are
-/// the records of `wait`, one for each arm.
+/// Pass 1: the first of `arms` that need not wait, which is then chosen.
+#[inline]
+fn try_any(arms: &[AnyArm<'_>], place: Place) -> Option<usize> {
+    let index = Order::random(arms.len()).indices().find(|&index| attempt(arms[index].0))?;
+    pay_fuel(place);
+    Some(index)
+}
+
+/// Waits for the first of `arms`, which is then chosen, and returns its number; none if the patience is over first. All were tried just now.
+/// `waiters` are the records of `wait`, one for each arm.
+#[cold]
 fn select(
-    arms: &[&dyn Arm],
+    arms: &[AnyArm<'_>],
     wait: &Wait<Who>,
     waiters: &[Waiter<Who>],
     patience: Patience,
@@ -55,23 +64,16 @@ fn select(
 ) -> Option<usize> {
     debug_assert_eq!(arms.len(), waiters.len(), "INVARIANT: a record for each arm");
     loop {
-        let order = Order::random(arms.len());
-        if let Some(index) = order.indices().find(|&index| attempt(arms[index])) {
-            pay_fuel(place);
-            return Some(index);
-        }
-        wait.renew();
-        let woken = wait_for_any(arms, wait, waiters, order, patience, place);
-        match woken {
+        match wait_for_any(arms, wait, waiters, patience, place) {
             None => {}
             Some(Woken::Object(number)) => {
                 let index = number as usize;
                 if waiters[index].was_handed() {
                     // SAFETY: its channel has handed it what it wanted.
-                    unsafe { arms[index].choose(Chosen::Done) };
+                    unsafe { arms[index].0.choose(Chosen::Done) };
                     return Some(index);
                 }
-                if attempt(arms[index]) {
+                if attempt(arms[index].0) {
                     return Some(index);
                 }
             }
@@ -88,12 +90,16 @@ fn select(
                 }
             }
             Some(Woken::Cancelled(cause)) => {
-                let first = arms.first()?;
+                let AnyArm(first) = arms.first()?;
                 // SAFETY: it is not said to be done.
                 unsafe { first.choose(Chosen::Cancelled(Cancelled::by(cause))) };
                 return Some(0);
             }
         }
+        if let Some(index) = try_any(arms, place) {
+            return Some(index);
+        }
+        wait.renew();
     }
 }
 
@@ -112,15 +118,15 @@ fn attempt(arm: &dyn Arm) -> bool {
 
 /// Passes 2 and 3. None if an arm turned out to be ready, so that the wait did not take place.
 fn wait_for_any(
-    arms: &[&dyn Arm],
+    arms: &[AnyArm<'_>],
     wait: &Wait<Who>,
     waiters: &[Waiter<Who>],
-    order: Order,
     patience: Patience,
     place: Place,
 ) -> Option<Woken> {
+    let order = Order::random(arms.len());
     // SAFETY: the records stay until they are delisted below, or the one that ended the wait was taken off by its channel.
-    let enlist = |&index: &usize| unsafe { arms[index].enlist(&waiters[index]) } == Enlisted::Yes;
+    let enlist = |&index: &usize| unsafe { arms[index].0.enlist(&waiters[index]) } == Enlisted::Yes;
     let linked = order.indices().take_while(enlist).count();
     let ready = linked < arms.len();
     let woken = if ready && wait.claim_own(Woken::Object(linked as u32)) {
@@ -142,22 +148,22 @@ fn wait_for_any(
         .indices()
         .take(linked)
         .filter(|&index| Some(index) != ended_by)
-        .for_each(|index| arms[index].delist(&waiters[index]));
+        .for_each(|index| arms[index].0.delist(&waiters[index]));
     woken
 }
 
 /// The arms of a select that waits, for those who look.
-struct Arms<'a>(&'a [&'a dyn Arm]);
+struct Arms<'a>(&'a [AnyArm<'a>]);
 
 impl Watched for Arms<'_> {
     fn sight(&self) -> Sight {
-        Sight { parts: self.0.iter().map(|arm| arm.awaits()).collect(), ..Sight::new("select") }
+        Sight { parts: self.0.iter().map(|arm| arm.0.awaits()).collect(), ..Sight::new("select") }
     }
 }
 
 /// When the first of the arms will be ready, as far as that is known.
-fn earliest(arms: &[&dyn Arm]) -> Option<Moment> {
-    arms.iter().filter_map(|arm| arm.due()).min()
+fn earliest(arms: &[AnyArm<'_>]) -> Option<Moment> {
+    arms.iter().filter_map(|arm| arm.0.due()).min()
 }
 
 /// Waits for one arm: there is nothing to choose from, so it is tried and enlisted in one step.
@@ -190,7 +196,7 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
         };
         let due = arm.due();
         let deadline = [own, due].into_iter().flatten().min();
-        let arms = [arm];
+        let arms = [AnyArm(arm)];
         let arms = Arms(&arms);
         let object = Object::of(&arms);
         let waiting = Waiting { reason: Reason::Select, object, place, deadline, cancellable: true };
