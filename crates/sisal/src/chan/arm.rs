@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "values are moved by way of slots in the arms")]
 
 use super::error::{RecvError, SendError};
-use super::port::{Attempt, Enlisted, ReceivePort, SendPort};
+use super::port::{Attempt, Enlisted, ReceivePort, Room, SendPort};
 use super::receiver::{Receiver, each_receiver};
 use super::sender::{Sender, each_sender};
 use super::{Policy, ReceiverFlavour, SenderFlavour};
@@ -223,7 +223,7 @@ impl<T> Arm for SendArm<'_, T> {
         }
         waiter.set_slot(self.slot().cast());
         // SAFETY: as in `attempt`, and the caller's promise.
-        each_sender!(self.sender, channel => unsafe { channel.send_or_enlist(self.slot(), waiter) })
+        each_sender!(self.sender, channel => unsafe { channel.send_or_enlist(self.slot(), waiter, Room::Any) })
     }
 
     unsafe fn enlist(&self, waiter: &Waiter<Who>) -> Enlisted {

@@ -21,6 +21,11 @@
 //!   WAITED. So no item is overlooked. To send likewise, with WAITED in the head.
 //! - *Signal*: under the lock, claim the first waiter; if none is left in the list, clear the flag. The waiter tries again.
 //!   A value may be taken by somebody else before it does; then it waits again.
+//! - *Wait for half the room*: as to send. But who waits to send writes down, under the lock, the position of the head from which on to signal:
+//!   the present one, or half the room ahead, if it can wait for that and nobody else waits. A receive that finds WAITED and has not
+//!   come that far signals nobody. The position is written before the exchange that sets WAITED, so a receive that comes after that in the
+//!   order of the head reads it: a wait for the first place is not put off by one for half the room. That one may last until its waiter
+//!   looks for itself ([`pace`](super::pace)).
 //! - *Close*: under the lock, set CLOSED by an exchange; claim all waiters.
 //! - *Cancel, deadline*: they claim the wait; the waiter takes itself off the list. Nothing has moved.
 //!
@@ -28,9 +33,10 @@
 //! that actively. A fiber can't be suspended in between, only its thread.
 #![allow(unsafe_code, reason = "slots are shared memory, owned by whoever moved the position past them")]
 
-use super::port::{Attempt, Channel, Enlisted, ReceivePort, SendPort};
+use super::pace::{FEWEST, Pace};
+use super::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::wait_list::WaitList;
-use crate::fiber::waiter::{Claimed, Waiter};
+use crate::fiber::waiter::{Claimed, Identity, Waiter};
 use crate::fiber::who::Who;
 use crate::park::unpark;
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering, fence};
@@ -50,6 +56,9 @@ const FLAGS: usize = STEP - 1;
 pub(crate) struct Array<T> {
     tail: CachePadded<AtomicUsize>,
     head: CachePadded<AtomicUsize>,
+    /// The position of the head from which on senders are signalled.
+    signal_from: CachePadded<AtomicUsize>,
+    pace: Pace,
     slots: Box<[Slot<T>]>,
     /// From a position to the same index in the next lap.
     one_lap: usize,
@@ -90,6 +99,8 @@ impl<T> Array<T> {
         Array {
             tail: CachePadded::new(AtomicUsize::new(0)),
             head: CachePadded::new(AtomicUsize::new(0)),
+            signal_from: CachePadded::new(AtomicUsize::new(0)),
+            pace: Pace::new(),
             slots: (0..capacity).map(slot).collect(),
             one_lap: one_lap.expect("sisal: the capacity of a channel is too large"),
             waiting: CachePadded::new(Lock::new(Waiting { senders: WaitList::new(), receivers: WaitList::new() })),
@@ -118,6 +129,21 @@ impl<T> Array<T> {
             // To the first index of the next lap.
             (position & !(self.one_lap - 1)).wrapping_add(self.one_lap)
         }
+    }
+
+    /// The position so many places after this one; at most as many as there are.
+    fn ahead(&self, position: usize, places: usize) -> usize {
+        let index = (position & (self.one_lap - 1)) / STEP + places;
+        let lap = position & !(self.one_lap - 1);
+        match index.checked_sub(self.slots.len()) {
+            None => lap + index * STEP,
+            Some(index) => lap.wrapping_add(self.one_lap) + index * STEP,
+        }
+    }
+
+    /// Half the room.
+    fn half(&self) -> usize {
+        self.slots.len() / 2
     }
 
     #[inline]
@@ -206,7 +232,7 @@ impl<T> Array<T> {
         // ORDERING: Release pairs with the Acquire in `try_pass_tail`: the value has been read out.
         slot.stamp.store(position.wrapping_add(self.one_lap), Ordering::Release);
         if word & WAITED != 0 {
-            self.signal_sender();
+            self.signal_senders(position);
         }
         Attempt::Done
     }
@@ -267,7 +293,15 @@ impl<T> Array<T> {
         claimed.map(Claimed::into_token).into_iter().for_each(unpark);
     }
 
+    /// The value at a position was received, and senders wait.
     #[cold]
+    fn signal_senders(&self, position: usize) {
+        let missing = self.signal_from.load(Ordering::Relaxed).wrapping_sub(self.after(position)) as isize;
+        if missing <= 0 {
+            self.signal_sender();
+        }
+    }
+
     fn signal_sender(&self) {
         let mut waiting = self.waiting.lock();
         let claimed = waiting.senders.claim_first();
@@ -275,7 +309,35 @@ impl<T> Array<T> {
             self.head.fetch_and(!WAITED, Ordering::Relaxed);
         }
         drop(waiting);
-        claimed.map(Claimed::into_token).into_iter().for_each(unpark);
+        if let Some(token) = claimed.map(Claimed::into_token) {
+            if !token.0.is_of_this_thread() {
+                self.pace.count();
+            }
+            unpark(token);
+        }
+    }
+}
+
+impl<T> Array<T> {
+    /// # Safety
+    /// As for [`SendPort::enlist_sender`].
+    unsafe fn enlist_for(&self, waiter: &Waiter<Who>, room: Room) -> Enlisted {
+        let mut waiting = self.waiting.lock();
+        let now = self.head.load(Ordering::Relaxed) & !FLAGS;
+        let alone = waiting.senders.is_empty();
+        let signal_from = if room == Room::Half && alone { self.ahead(now, self.half()) } else { now };
+        self.signal_from.store(signal_from, Ordering::Relaxed);
+        // ORDERING: AcqRel: pairs with the exchanges of the head: one that comes later reads from where on to signal. The tail is read
+        // afterwards, and CLOSED is set under the lock.
+        let head = self.head.fetch_or(WAITED, Ordering::AcqRel) & !FLAGS;
+        // ORDERING: Acquire pairs with the exchanges of the tail.
+        let tail = self.tail.load(Ordering::Acquire);
+        if tail & CLOSED != 0 || head.wrapping_add(self.one_lap) != tail & !FLAGS {
+            return Enlisted::No;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { waiting.senders.push(waiter) };
+        Enlisted::Yes
     }
 }
 
@@ -295,13 +357,13 @@ impl<T> SendPort<T> for Array<T> {
         unsafe { self.send(slot) }
     }
 
-    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>, room: Room) -> Attempt {
         let mut backoff = Backoff::new();
         loop {
             // SAFETY: the caller's promise.
             match unsafe { self.send(slot) } {
                 // SAFETY: as above.
-                Attempt::Waits => match unsafe { self.enlist_sender(waiter) } {
+                Attempt::Waits => match unsafe { self.enlist_for(waiter, room) } {
                     Enlisted::Yes => return Attempt::Waits,
                     Enlisted::No => backoff.pause(),
                 },
@@ -311,17 +373,8 @@ impl<T> SendPort<T> for Array<T> {
     }
 
     unsafe fn enlist_sender(&self, waiter: &Waiter<Who>) -> Enlisted {
-        let mut waiting = self.waiting.lock();
-        // ORDERING: AcqRel: pairs with the exchanges of the head. The tail is read afterwards, and CLOSED is set under the lock.
-        let head = self.head.fetch_or(WAITED, Ordering::AcqRel) & !FLAGS;
-        // ORDERING: Acquire pairs with the exchanges of the tail.
-        let tail = self.tail.load(Ordering::Acquire);
-        if tail & CLOSED != 0 || head.wrapping_add(self.one_lap) != tail & !FLAGS {
-            return Enlisted::No;
-        }
         // SAFETY: the caller's promise.
-        unsafe { waiting.senders.push(waiter) };
-        Enlisted::Yes
+        unsafe { self.enlist_for(waiter, Room::Any) }
     }
 
     fn delist_sender(&self, waiter: &Waiter<Who>) {
@@ -332,6 +385,15 @@ impl<T> SendPort<T> for Array<T> {
         if self.len() < self.slots.len() {
             self.signal_sender();
         }
+    }
+
+    fn worthwhile_room(&self) -> Room {
+        if self.half() >= FEWEST && self.pace.is_quick() { Room::Half } else { Room::Any }
+    }
+
+    fn end_wait_for_half(&self, is_free: bool) {
+        // A good part of it is worth it too.
+        self.pace.learn(is_free || self.slots.len() - self.len() >= self.half() / 4);
     }
 }
 
@@ -444,7 +506,54 @@ impl<T> Drop for Array<T> {
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::*;
-    use crate::chan::models::{Item, close_against_send, give_up_against_send, take_turns};
+    use crate::chan::models::{
+        Item, check, close_against_send, give_up_against_send, receive_now, send_now, take_turns,
+    };
+    use crate::fiber::waiter::Wait;
+    use crate::park::{Waiting, me, park};
+    use crate::prim::object::Object;
+    use crate::prim::reason::Reason;
+    use loom::sync::Arc;
+    use std::collections::HashSet;
+    use std::panic::Location;
+    use std::sync::Mutex;
+
+    /// One waits for half the room, one for any, and two items are received: the first place is told to the first of them, and the second,
+    /// which makes up half the room, to whoever is left.
+    #[test]
+    fn loom_array_signals_those_who_wait_for_half_the_room() {
+        let seen: &'static Mutex<HashSet<(bool, bool)>> = Box::leak(Box::default());
+        check(3, move || {
+            let channel = Arc::new(Array::<Item>::new(4));
+            (0..4).for_each(|item| assert_eq!(send_now(&*channel, item), Attempt::Done));
+            let receiver = {
+                let channel = channel.clone();
+                loom::thread::spawn(move || (0..2).for_each(|_| assert_eq!(receive_now(&*channel), Attempt::Done)))
+            };
+            let other = {
+                let channel = channel.clone();
+                loom::thread::spawn(move || waits_for_room(&channel, Room::Any))
+            };
+            let patient = waits_for_room(&channel, Room::Half);
+            let hasty = other.join().unwrap();
+            receiver.join().unwrap();
+            seen.lock().unwrap().insert((patient, hasty));
+        });
+        assert_eq!(seen.lock().unwrap().len(), 4, "either waited, or found room");
+    }
+
+    /// Waits until the channel says that there is room; false if there is already.
+    fn waits_for_room(channel: &Array<Item>, room: Room) -> bool {
+        let wait = Wait::new(me());
+        let waiter = Waiter::solo(&wait);
+        // SAFETY: the waiter stays until its wait was ended by the channel.
+        if unsafe { channel.enlist_for(&waiter, room) } == Enlisted::No {
+            return false;
+        }
+        let (object, place) = (Object::NONE, Location::caller());
+        park(&wait, &Waiting { reason: Reason::Send, object, place, deadline: None, cancellable: false });
+        true
+    }
 
     /// Two senders, one of which has to wait for room, and a receiver: all items come, each once.
     #[test]

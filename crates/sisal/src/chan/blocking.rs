@@ -2,8 +2,9 @@
 #![allow(unsafe_code, reason = "values are moved by way of slots in this frame")]
 
 use super::error::{RecvTimeoutError, SendTimeoutError};
-use super::port::{Attempt, ReceivePort, SendPort};
-use crate::fiber::waiter::{Wait, Waiter, Woken};
+use super::pace::PATIENCE;
+use super::port::{Attempt, ReceivePort, Room, SendPort};
+use crate::fiber::waiter::{Identity, Wait, Waiter, Woken};
 use crate::park::{Waiting, me, park, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
@@ -42,13 +43,16 @@ fn send_waiting<T, P: SendPort<T>>(
     place: Place,
 ) -> Result<(), SendTimeoutError<T>> {
     let who = me();
+    // To wait for a short time costs a thread outside of fibers more than it is worth.
+    let is_fiber = who.is_of_this_thread();
+    let mut room = if is_fiber && deadline.is_none() { port.worthwhile_room() } else { Room::Any };
     loop {
         let wait = Wait::new(who.clone());
         let waiter = Waiter::solo(&wait);
         waiter.set_slot(slot.as_mut_ptr().cast());
         // SAFETY: the slot holds a value, until it is sent. Waiter and slot stay in this frame until the wait is over, and the
         // waiter is delisted if the channel did not end it.
-        match unsafe { port.send_or_enlist(slot.as_mut_ptr(), &waiter) } {
+        match unsafe { port.send_or_enlist(slot.as_mut_ptr(), &waiter, room) } {
             Attempt::Done => {
                 pay_fuel(place);
                 return Ok(());
@@ -58,10 +62,21 @@ fn send_waiting<T, P: SendPort<T>>(
             Attempt::Waits => {}
         }
         let object = Object::of(port);
-        let waiting = Waiting { reason: Reason::Send, object, place, deadline, cancellable: true };
-        match park(&wait, &waiting) {
+        let until = match room {
+            Room::Any => deadline,
+            Room::Half => Some(Moment::now().after(PATIENCE)),
+        };
+        let waiting = Waiting { reason: Reason::Send, object, place, deadline: until, cancellable: true };
+        let woken = park(&wait, &waiting);
+        let waited_for = std::mem::replace(&mut room, Room::Any);
+        match woken {
             Woken::Object(_) if waiter.was_handed() => return Ok(()),
+            Woken::Object(_) if waited_for == Room::Half => port.end_wait_for_half(true),
             Woken::Object(_) => {}
+            Woken::Deadline if waited_for == Room::Half => {
+                port.delist_sender(&waiter);
+                port.end_wait_for_half(false);
+            }
             Woken::Deadline => {
                 port.delist_sender(&waiter);
                 // SAFETY: the channel did not end the wait, so it has not touched the slot.

@@ -10,7 +10,7 @@
 //! - *Cancel, deadline*: they claim the wait; the waiter takes itself off the list. Nothing has moved.
 #![allow(unsafe_code, reason = "values are moved by pointer")]
 
-use super::port::{Attempt, Channel, Enlisted, ReceivePort, SendPort};
+use super::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Claimed, Waiter};
 use crate::fiber::who::Who;
@@ -151,7 +151,7 @@ impl<T> SendPort<T> for List<T> {
         }
     }
 
-    unsafe fn send_or_enlist(&self, slot: *mut T, _waiter: &Waiter<Who>) -> Attempt {
+    unsafe fn send_or_enlist(&self, slot: *mut T, _waiter: &Waiter<Who>, _room: Room) -> Attempt {
         // SAFETY: the caller's promise. It never has to wait.
         unsafe { self.try_send(slot) }
     }

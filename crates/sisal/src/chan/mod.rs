@@ -40,6 +40,7 @@ mod observed;
 mod oneshot;
 #[cfg(not(loom))]
 mod ordered;
+mod pace;
 mod pool;
 pub(crate) mod port;
 mod receiver;

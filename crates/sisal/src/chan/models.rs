@@ -19,10 +19,28 @@ use std::sync::Mutex;
 
 pub(super) type Item = Box<usize>;
 
-fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+pub(super) fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
+}
+
+pub(super) fn send_now<C: SendPort<Item>>(channel: &C, item: usize) -> Attempt {
+    let mut slot = MaybeUninit::new(Box::new(item));
+    // SAFETY: the slot holds a value, which is gone if it was sent, and leaks otherwise.
+    unsafe { channel.try_send(slot.as_mut_ptr()) }
+}
+
+pub(super) fn receive_now<C: ReceivePort<Item>>(channel: &C) -> Attempt {
+    let mut slot = MaybeUninit::<Item>::uninit();
+    // SAFETY: the slot can be written, and holds a value if one was received.
+    unsafe {
+        let attempt = channel.try_receive(slot.as_mut_ptr());
+        if attempt == Attempt::Done {
+            slot.assume_init_drop();
+        }
+        attempt
+    }
 }
 
 fn send_each<C: SendPort<Item>>(channel: &C, item: usize) {

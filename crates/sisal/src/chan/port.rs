@@ -37,6 +37,15 @@ pub(crate) enum Enlisted {
     No,
 }
 
+/// How much room a sender waits for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// The first place that is free.
+    Any,
+    /// Half of all, at least if the receivers go on taking; after a while it will look for itself. See [`pace`](super::pace).
+    Half,
+}
+
 /// The sending side of a channel of any flavour.
 pub(crate) trait SendPort<T>: Watched {
     /// Moves the value out of `slot`, if that needs no wait.
@@ -45,12 +54,12 @@ pub(crate) trait SendPort<T>: Watched {
     /// `slot` holds a value; if the result is [`Done`](Attempt::Done), no longer.
     unsafe fn try_send(&self, slot: *mut T) -> Attempt;
 
-    /// As [`try_send`](Self::try_send), or links `waiter`, whose slot is `slot`.
+    /// As [`try_send`](Self::try_send), or links `waiter`, whose slot is `slot`, to wait for so much room.
     ///
     /// # Safety
     /// As for [`try_send`](Self::try_send). If the result is [`Waits`](Attempt::Waits), waiter and slot stay where they are until the
     /// waiter was [delisted](Self::delist_sender), or its wait was ended by this channel.
-    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt;
+    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>, room: Room) -> Attempt;
 
     /// Links `waiter`, unless an attempt would not have to wait.
     ///
@@ -63,6 +72,14 @@ pub(crate) trait SendPort<T>: Watched {
 
     /// One that was signalled will not try: signals another, if there is room.
     fn pass_on_room(&self);
+
+    /// How much room the next sender that has to wait should wait for, if it can.
+    fn worthwhile_room(&self) -> Room {
+        Room::Any
+    }
+
+    /// A wait for half the room is over: whether that much is free.
+    fn end_wait_for_half(&self, _is_free: bool) {}
 
     /// Whether a wait most likely ends an attempt, so that a first one without it would be in vain.
     const HANDS_OVER: bool;

@@ -15,7 +15,7 @@
 //!   after the claim is won, and one that gives up has not been claimed, so its slot has not been touched.
 #![allow(unsafe_code, reason = "values are moved between frames by pointer")]
 
-use super::port::{Attempt, Channel, Enlisted, ReceivePort, SendPort};
+use super::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
@@ -115,7 +115,7 @@ impl<T> SendPort<T> for Rendezvous<T> {
     }
 
     #[inline]
-    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>) -> Attempt {
+    unsafe fn send_or_enlist(&self, slot: *mut T, waiter: &Waiter<Who>, _room: Room) -> Attempt {
         // SAFETY: the caller's promise.
         unsafe { self.send(slot, Some(waiter)) }
     }

@@ -6,7 +6,7 @@
 use super::arm::{Arm, Chosen, SendArm};
 use super::error::SendError;
 use super::left::{Side, leave};
-use super::port::{Attempt, SendPort};
+use super::port::{Attempt, Room, SendPort};
 use super::sender::{Sender, each_sender};
 use super::{Policy, SenderFlavour};
 use crate::fiber::task_record::TaskRecord;
@@ -115,7 +115,7 @@ impl<T> SendFuture<'_, T> {
         record.waiter().set_slot(place.cast());
         // SAFETY: as above. The record stays until it is found to be unparked, or is abandoned, which takes it off or leaves it to
         // the unpark.
-        match unsafe { port.send_or_enlist(place, record.waiter()) } {
+        match unsafe { port.send_or_enlist(place, record.waiter(), Room::Any) } {
             Attempt::Done => {
                 record.parker().withdraw();
                 Poll::Ready(Ok(()))

@@ -15,6 +15,7 @@ mod oneshot;
 mod ordered;
 mod policies;
 mod pool;
+mod room;
 mod timeouts;
 mod timers;
 mod watch;
