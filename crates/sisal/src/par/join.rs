@@ -88,7 +88,8 @@ where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB,
 {
-    let half = Half::new(me, place, b);
+    // Only what others see of it has to be dropped, if they do.
+    let half = ManuallyDrop::new(Half::new(me, place, b));
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
     worker.look_around(me, place);
@@ -96,6 +97,7 @@ where
     if half.job.cell().is_some() {
         let both = half.settle(place, first);
         me.take_back(half.as_job());
+        drop(ManuallyDrop::into_inner(half));
         return together(both);
     }
     me.take_back(half.as_job());

@@ -243,9 +243,11 @@ pub(crate) fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
 #[inline(always)]
 pub(crate) fn with_fiber<R>(f: impl FnOnce(Option<(&Worker, FiberRef)>) -> R) -> R {
     let (worker, fiber) = current::with(|current| (current.worker.get(), current.fiber.get()));
-    // SAFETY: as in `with_current`.
-    let worker = unsafe { worker.cast::<Worker>().as_ref() };
-    f(worker.zip(fiber))
+    match fiber {
+        // SAFETY: as in `with_current`; a fiber runs on a worker.
+        Some(fiber) => f(Some((unsafe { &*worker.cast::<Worker>() }, fiber))),
+        None => f(None),
+    }
 }
 
 /// Forgets the worker of this thread: called in the child of a `fork`.
