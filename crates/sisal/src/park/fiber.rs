@@ -87,9 +87,9 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         None => worker.coarse_now(),
     };
     me.wait.write(waiting.reason, waiting.object, waiting.place, now);
-    let outside = waiting.reason.is_outside();
-    if outside {
-        worker.outside_waits.set(worker.outside_waits.get() + 1);
+    let is_counted = waiting.reason.is_counted();
+    if is_counted {
+        worker.count_wait(waiting.reason);
     }
     me.parked_by.set(Some(NonNull::from(wait)));
     me.flags.set_wait(cancellable, deadline.is_some());
@@ -97,8 +97,8 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
     worker.park(me);
     me.parked_by.set(None);
     worker.note_resumed(me);
-    if outside {
-        worker.outside_waits.set(worker.outside_waits.get() - 1);
+    if is_counted {
+        worker.count_end_of_wait(waiting.reason);
     }
     if deadline.is_some() {
         worker.disarm(&timer);

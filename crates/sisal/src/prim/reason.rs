@@ -18,8 +18,6 @@ pub(crate) enum Reason {
     Ready,
     /// For a time to come.
     Sleep,
-    /// For the end of another fiber.
-    Join,
     /// For the end of the first of several fibers.
     JoinAny,
     /// To spawn, at the limit of `max_fibers`.
@@ -30,34 +28,37 @@ pub(crate) enum Reason {
     Receive,
     /// For the first of several channels.
     Select,
-    /// For a mutex.
-    Lock,
-    /// To read under a lock.
-    ReadLock,
-    /// To write under a lock.
-    WriteLock,
     /// For a condition.
     Condvar,
     /// For a permit.
     Semaphore,
     /// For others to come to a barrier.
     Barrier,
-    /// For another to initialise something.
-    Once,
     /// For a group to be done.
     WaitGroup,
     /// For an event.
     Event,
     /// For a thing from a pool.
     Pool,
-    /// For the children of a nursery.
-    Nursery,
     /// For a cancellation.
     Cancel,
     /// For a transactional variable to change.
     Transaction,
     /// For the half of a fork that another worker runs.
     Job,
+    // From here on: others that are known.
+    /// For the end of another fiber.
+    Join,
+    /// For a mutex.
+    Lock,
+    /// To read under a lock.
+    ReadLock,
+    /// To write under a lock.
+    WriteLock,
+    /// For another to initialise something.
+    Once,
+    /// For the children of a nursery.
+    Nursery,
     // From here on: something outside of the runtime.
     /// For its output to be written.
     Output,
@@ -86,26 +87,26 @@ impl Reason {
         Reason::Yield,
         Reason::Ready,
         Reason::Sleep,
-        Reason::Join,
         Reason::JoinAny,
         Reason::SpawnLimit,
         Reason::Send,
         Reason::Receive,
         Reason::Select,
-        Reason::Lock,
-        Reason::ReadLock,
-        Reason::WriteLock,
         Reason::Condvar,
         Reason::Semaphore,
         Reason::Barrier,
-        Reason::Once,
         Reason::WaitGroup,
         Reason::Event,
         Reason::Pool,
-        Reason::Nursery,
         Reason::Cancel,
         Reason::Transaction,
         Reason::Job,
+        Reason::Join,
+        Reason::Lock,
+        Reason::ReadLock,
+        Reason::WriteLock,
+        Reason::Once,
+        Reason::Nursery,
         Reason::Output,
         Reason::Blocking,
         Reason::Read,
@@ -121,6 +122,22 @@ impl Reason {
     #[inline]
     pub(crate) fn is_outside(self) -> bool {
         self as u8 >= Reason::Output as u8
+    }
+
+    /// Whether the scheduler counts such waits: those for something outside, and the bound ones.
+    #[inline]
+    pub(crate) fn is_counted(self) -> bool {
+        self as u8 >= Reason::Join as u8
+    }
+
+    /// How much of a cycle such a wait is: whoever waits for a lock may have it itself, who waits for an end waits for another's. A cycle comes
+    /// to 2 at least.
+    pub(crate) fn bond(self) -> usize {
+        match self {
+            Reason::Lock | Reason::ReadLock | Reason::WriteLock | Reason::Once => 2,
+            Reason::Join | Reason::Nursery => 1,
+            _ => 0,
+        }
     }
 
     pub(crate) fn from_u8(byte: u8) -> Reason {

@@ -5,7 +5,7 @@ use super::idle::Bed;
 use super::poke::Pokes;
 use super::presence::Presence;
 use crate::fiber::header::Header;
-use crate::prim::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::prim::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::prim::cpu_clock::CpuClock;
 use crate::prim::os_thread::OsThread;
 use crate::queue::inbox::Inbox;
@@ -67,6 +67,8 @@ pub(crate) struct Shown {
     pub(crate) blocked_turn: AtomicU64,
     /// Whether, when it fell asleep, it expected something that is neither a fiber nor a thread to wake it.
     pub(crate) expects: AtomicU8,
+    /// What the waits of fibers here come to, as parts of cycles.
+    pub(crate) bonds: AtomicUsize,
     /// Whether the monitor has seen it at one turn for long.
     pub(crate) is_stuck: AtomicU8,
     pub(crate) counts: Counts,
@@ -97,6 +99,7 @@ impl Remote {
                 heartbeat: AtomicU64::new(0),
                 blocked_turn: AtomicU64::new(NO_TURN),
                 expects: AtomicU8::new(0),
+                bonds: AtomicUsize::new(0),
                 is_stuck: AtomicU8::new(0),
                 counts: Counts::new(),
                 activity: Activity::new(),

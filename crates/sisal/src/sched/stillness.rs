@@ -13,6 +13,7 @@ use super::shared::{Phase, Shared};
 use super::worker::Worker;
 use crate::prim::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 use crate::prim::clock::Moment;
+use crate::prim::reason::Reason;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -61,6 +62,28 @@ impl Stillness {
 }
 
 impl Worker {
+    /// A fiber of this worker is about to wait for a [counted](Reason::is_counted) reason.
+    #[inline]
+    pub(crate) fn count_wait(&self, reason: Reason) {
+        if reason.is_outside() {
+            self.outside_waits.set(self.outside_waits.get() + 1);
+        } else {
+            let bonds = &self.remote().shown.bonds;
+            bonds.store(bonds.load(Ordering::Relaxed) + reason.bond(), Ordering::Relaxed);
+        }
+    }
+
+    /// It has waited.
+    #[inline]
+    pub(crate) fn count_end_of_wait(&self, reason: Reason) {
+        if reason.is_outside() {
+            self.outside_waits.set(self.outside_waits.get() - 1);
+        } else {
+            let bonds = &self.remote().shown.bonds;
+            bonds.store(bonds.load(Ordering::Relaxed) - reason.bond(), Ordering::Relaxed);
+        }
+    }
+
     /// Before it announces that it sleeps: says whether something will wake it that is neither a fiber nor a thread.
     pub(super) fn show_prospects(&self) {
         let expects = self.outside_waits.get() > 0 || self.timers.earliest() != Moment::NEVER.0;
@@ -127,32 +150,29 @@ impl Patrol {
         Patrol { due: now.after(PATROL_EVERY) }
     }
 
-    /// How long until it is time again, if there is anything to look at while fibers run.
+    /// How long until it is time again, if fibers may wait for one another while others run.
     pub(super) fn time_left(&self, shared: &Shared) -> Option<Duration> {
         let is_busy = |(worker, remote): (usize, &super::remote::Remote)| {
             remote.life() != Life::Absent && !shared.idle.is_sleeping(worker)
         };
-        let wanted = may_have_cycles(shared) && shared.remotes.iter().enumerate().any(is_busy);
+        let some_wait = || shared.remotes.iter().any(|remote| remote.presence.homed_besides_running() > 0);
+        let wanted =
+            shared.stillness.patrol.get().is_some() && some_wait() && shared.remotes.iter().enumerate().any(is_busy);
         wanted.then(|| self.due.since(Moment::now()))
     }
 
-    /// Looks if it is time.
+    /// Looks if it is time, and there is anything to see.
     pub(super) fn go(&mut self, shared: &Shared, now: Moment) {
-        if now >= self.due
-            && may_have_cycles(shared)
-            && let Some(patrol) = shared.stillness.patrol.get()
-        {
-            patrol(shared);
-            let after = Moment::now();
-            self.due = after.after(PATROL_EVERY.max(after.since(now) * PATROL_SHARE));
+        if now < self.due {
+            return;
         }
+        let bonds = shared.remotes.iter().map(|remote| remote.shown.bonds.load(Ordering::Relaxed)).sum::<usize>();
+        if let Some(patrol) = shared.stillness.patrol.get().filter(|_| bonds >= 2) {
+            patrol(shared);
+        }
+        let after = Moment::now();
+        self.due = after.after(PATROL_EVERY.max(after.since(now) * PATROL_SHARE));
     }
-}
-
-/// Whether there are fibers that could wait for one another: some that wait, and somebody who wants to know.
-fn may_have_cycles(shared: &Shared) -> bool {
-    shared.stillness.patrol.get().is_some()
-        && shared.remotes.iter().any(|remote| remote.presence.homed_besides_running() > 0)
 }
 
 /// What the monitor remembers of a runtime that is still.

@@ -55,7 +55,7 @@ pub(crate) struct Worker {
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
     /// How many of its fibers wait for something outside of the runtime.
-    pub(crate) outside_waits: Cell<usize>,
+    pub(super) outside_waits: Cell<usize>,
     /// What is due when.
     pub(super) timers: Timers<Alarm>,
     /// The clock as it was last read.
