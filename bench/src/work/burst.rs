@@ -25,7 +25,7 @@ use crate::sample::Sample;
 /// What a task of a burst computes: about 10 us.
 const ROUNDS: usize = MILLISECOND / 100;
 /// How long the last task of a burst goes on.
-const SETTLE: Duration = Duration::from_millis(20);
+const SETTLE: Duration = Duration::from_millis(8);
 /// From one look for the end of a burst to the next.
 const LOOK: Duration = Duration::from_millis(5);
 /// From one task that trickles in to the next.

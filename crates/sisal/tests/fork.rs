@@ -6,7 +6,7 @@ mod common;
 use common::child::{self, SIGABRT};
 use common::{LONG, background, fixed, until};
 use sisal::{Handle, JoinHandle, Runtime, join_any, sleep, spawn, spawn_local, yield_now};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 const MESSAGE: &str = "sisal: called in the child of a fork() without exec()";
@@ -28,6 +28,11 @@ fn fork(in_child: impl FnOnce()) -> Fate {
         // SAFETY: leaves at once.
         unsafe { libc::_exit(0) };
     }
+    fate_of(child)
+}
+
+/// Waits for the end of a child.
+fn fate_of(child: i32) -> Fate {
     let mut status = 0;
     // SAFETY: our own child, and a place for its status.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
@@ -104,6 +109,39 @@ fn every_call_in_a_child_forked_from_a_fiber_aborts_with_the_message() {
     });
     let ended = ended.well();
     assert_eq!(ended.stderr.matches(MESSAGE).count(), CALLS, "{ended:#?}");
+}
+
+/// Calls the runtime when it is dropped.
+struct CallsLate;
+
+impl Drop for CallsLate {
+    fn drop(&mut self) {
+        yield_now();
+    }
+}
+
+#[test]
+fn calls_after_a_fork_in_a_panic_hook_abort_with_the_message_too() {
+    static FATE: OnceLock<Fate> = OnceLock::new();
+    let ended = child::run(|| {
+        std::panic::set_hook(Box::new(|_| {
+            // SAFETY: the child goes on with the panic, up to its next call into the runtime.
+            let child = unsafe { libc::fork() };
+            if child != 0 {
+                FATE.set(fate_of(child)).unwrap();
+            }
+        }));
+        let panicked = fixed(2).run(|| {
+            spawn_local(|| {
+                let _late = CallsLate;
+                panic!("on purpose");
+            })
+            .join()
+        });
+        panicked.unwrap().unwrap_err();
+        assert_eq!(FATE.get(), Some(&Fate::Killed(SIGABRT)));
+    });
+    assert!(ended.well().stderr.contains(MESSAGE));
 }
 
 #[test]

@@ -198,6 +198,7 @@ fn what_is_spawned_is_born_in_the_span_of_its_spawner() {
             })
             .unwrap();
             par::join(born, born);
+            par::join(|| info!("born"), || info!("born"));
             par::scope(|scope| scope.spawn(move |_| born()));
             par::iter(0..100).for_each(|_| born());
             blocking(|| info!("born"));

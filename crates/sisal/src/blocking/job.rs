@@ -68,12 +68,10 @@ impl Taken {
     /// Does it, in no fiber, and lets its owner go on.
     pub(super) fn perform(self) {
         // A fiber that does the job of another, for want of threads, is not what that other runs in.
-        let fiber = current::with(|current| current.fiber.take());
         // SAFETY: the owner stays until we unpark it, and only we call.
         let job = unsafe { self.0.as_ref() };
         // SAFETY: as above.
-        unsafe { job.call() };
-        current::with(|current| current.fiber.set(fiber));
+        current::with(|current| current.as_nobody(|| unsafe { job.call() }));
         // SAFETY: as above; the last that is done with it.
         let claimed = unsafe { job.wait.as_ref().claim(Woken::Object(0)) };
         match claimed {

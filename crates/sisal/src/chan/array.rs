@@ -22,8 +22,8 @@
 //! - *Signal*: under the lock, claim the first waiter; if none is left in the list, clear the flag. The waiter tries again.
 //!   A value may be taken by somebody else before it does; then it waits again.
 //! - *Wait for half the room*: as to send. But who waits to send writes down, under the lock, the position of the head from which on to signal:
-//!   the present one, or half the room ahead, if it can wait for that and nobody else waits. A receive that finds WAITED and has not
-//!   come that far signals nobody. The position is written before the exchange that sets WAITED, so a receive that comes after that in the
+//!   the present one, or half the room ahead, if it can wait for that. If others wait already, the position is only ever moved back. A
+//!   receive that finds WAITED and has not come that far signals nobody. The position is written before the exchange that sets WAITED, so a receive that comes after that in the
 //!   order of the head reads it: a wait for the first place is not put off by one for half the room. That one may last until its waiter
 //!   looks for itself ([`pace`](super::pace)).
 //! - *Close*: under the lock, set CLOSED by an exchange; claim all waiters.
@@ -65,6 +65,11 @@ pub(crate) struct Array<T> {
     waiting: CachePadded<Lock<Waiting>>,
     /// 1 if what is sent comes from outside of the runtime, whatever else happens.
     is_outside: std::sync::atomic::AtomicU8,
+}
+
+/// The earlier one of two positions.
+fn earlier(one: usize, other: usize) -> usize {
+    if (one.wrapping_sub(other) as isize) < 0 { one } else { other }
 }
 
 struct Slot<T> {
@@ -324,8 +329,13 @@ impl<T> Array<T> {
     unsafe fn enlist_for(&self, waiter: &Waiter<Who>, room: Room) -> Enlisted {
         let mut waiting = self.waiting.lock();
         let now = self.head.load(Ordering::Relaxed) & !FLAGS;
-        let alone = waiting.senders.is_empty();
-        let signal_from = if room == Room::Half && alone { self.ahead(now, self.half()) } else { now };
+        let before = self.signal_from.load(Ordering::Relaxed);
+        let signal_from = match room {
+            // A receive may have passed the head and not yet looked, which owes a signal to those who wait already.
+            _ if !waiting.senders.is_empty() => earlier(before, now),
+            Room::Any => now,
+            Room::Half => self.ahead(now, self.half()),
+        };
         self.signal_from.store(signal_from, Ordering::Relaxed);
         // ORDERING: AcqRel: pairs with the exchanges of the head: one that comes later reads from where on to signal. The tail is read
         // afterwards, and CLOSED is set under the lock.
@@ -540,6 +550,30 @@ mod loom_models {
             seen.lock().unwrap().insert((patient, hasty));
         });
         assert_eq!(seen.lock().unwrap().len(), 4, "either waited, or found room");
+    }
+
+    /// Two wait for any room, two receive, and a third looks whether it has to wait: whatever it finds, the two are told.
+    #[test]
+    fn loom_array_owes_a_signal_to_those_who_wait_already() {
+        let seen: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
+        check(3, move || {
+            let channel = Arc::new(Array::<Item>::new(2));
+            (0..2).for_each(|item| assert_eq!(send_now(&*channel, item), Attempt::Done));
+            let waits = [(); 3].map(|()| Wait::new(me()));
+            let waiters = waits.each_ref().map(Waiter::solo);
+            // SAFETY: they stay until the end of the model, when they are delisted.
+            let enlist = |waiter| unsafe { channel.enlist_for(waiter, Room::Any) } == Enlisted::Yes;
+            assert!(waiters[..2].iter().all(enlist));
+            let receivers = [(); 2].map(|()| {
+                let channel = channel.clone();
+                loom::thread::spawn(move || assert_eq!(receive_now(&*channel), Attempt::Done))
+            });
+            seen.lock().unwrap().insert(enlist(&waiters[2]));
+            receivers.into_iter().for_each(|receiver| receiver.join().unwrap());
+            assert!(waits[..2].iter().all(|wait| wait.woken().is_some()));
+            waiters.iter().for_each(|waiter| channel.delist_sender(waiter));
+        });
+        assert_eq!(seen.lock().unwrap().len(), 2, "has to wait, and has not");
     }
 
     /// Waits until the channel says that there is room; false if there is already.

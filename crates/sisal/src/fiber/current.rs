@@ -20,6 +20,17 @@ pub(crate) struct Current {
 }
 
 impl Current {
+    /// Calls `f`, which is somebody else's code, in the name of no fiber.
+    pub(crate) fn as_nobody<R>(&self, f: impl FnOnce() -> R) -> R {
+        let fiber = self.fiber.take();
+        let result = f();
+        // In the child of a fork this is no worker any more, and only workers run fibers.
+        if !self.worker.get().is_null() {
+            self.fiber.set(fiber);
+        }
+        result
+    }
+
     /// Where the worker of this thread keeps memory for control blocks; none on other threads.
     #[inline]
     pub(crate) fn pool(&self) -> Option<&Pool> {

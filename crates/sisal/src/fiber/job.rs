@@ -12,6 +12,7 @@ use super::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::reason::Place;
 use std::cell::OnceCell;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ pub(crate) struct Job {
     pub(crate) scope: Option<NonNull<Scope>>,
     /// Where it was put aside.
     pub(crate) origin: Origin,
-    /// There once it is exposed.
-    exposed: OnceCell<Arc<Exposed>>,
+    /// There once it is exposed. Dropped by [`conceal`](Self::conceal): a fork that nobody has seen has nothing to drop, and does not look.
+    exposed: ManuallyDrop<OnceCell<Arc<Exposed>>>,
 }
 
 /// What others see of a job. Counted, since they may look at it late.
@@ -57,8 +58,13 @@ impl Job {
             older: owner.jobs.get(),
             scope: owner.scope.get(),
             origin: Origin::here(),
-            exposed: OnceCell::new(),
+            exposed: ManuallyDrop::new(OnceCell::new()),
         }
+    }
+
+    /// Nobody will touch the job by what others see of it: lets go of that.
+    pub(crate) fn conceal(&mut self) {
+        drop(self.exposed.take());
     }
 
     /// Makes the cell: from now on others can see the job.

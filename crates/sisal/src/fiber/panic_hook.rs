@@ -20,13 +20,16 @@ pub(crate) fn install() {
     }
     INSTALLED.call_once(|| {
         let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| match current::with(|current| current.fiber.take()) {
-            None => before(info),
-            Some(fiber) => {
-                eprintln!("sisal: panic in {}", Fiber::of(&fiber));
-                before(info);
-                current::with(|current| current.fiber.set(Some(fiber)));
-            }
+        panic::set_hook(Box::new(move |info| {
+            current::with(|current| {
+                let fiber = current.fiber.get();
+                current.as_nobody(|| {
+                    if let Some(fiber) = fiber {
+                        eprintln!("sisal: panic in {}", Fiber::of(&fiber));
+                    }
+                    before(info);
+                });
+            });
         }));
     });
 }

@@ -58,10 +58,7 @@ impl Left {
 
 /// Calls a subscriber; none if it has panicked.
 fn as_nobody<R>(f: impl FnOnce() -> R) -> Option<R> {
-    let fiber = current::with(|current| current.fiber.take());
-    let result = caught(f);
-    current::with(|current| current.fiber.set(fiber));
-    result
+    current::with(|current| current.as_nobody(|| caught(f)))
 }
 
 /// One of several calls of a subscriber, the rest of which are to come even if this one panics; none if it did.

@@ -49,8 +49,8 @@ pub(super) fn watch(shared: &Shared) {
 /// See [`Examiner`](crate::sched::stillness::Examiner).
 fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
     if !shared.has_main() && !waiting_threads::are_there() {
-        // Nobody waits for it. Whoever made it is about and could see to it, so it is worth no look.
-        return None;
+        // Nobody waits for it yet. Whoever made it is about and could see to it, so it is worth no look.
+        return Some(still_for * 4);
     }
     let turns = shared.turns();
     // Before and after: whoever was gone before has done what it did, and the survey has seen it.

@@ -88,24 +88,27 @@ where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB,
 {
-    // Only what others see of it has to be dropped, if they do.
-    let half = ManuallyDrop::new(Half::new(me, place, b));
+    let mut half = Half::new(me, place, b);
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
     worker.look_around(me, place);
     let first = catch_unwind(AssertUnwindSafe(a));
-    if half.job.cell().is_some() {
-        let both = half.settle(place, first);
+    if half.job.cell().is_some() && !half.reclaim() {
+        let second = half.wait(place);
         me.take_back(half.as_job());
-        drop(ManuallyDrop::into_inner(half));
-        return together(both);
+        half.job.conceal();
+        return together(first, second);
     }
     me.take_back(half.as_job());
-    // SAFETY: nobody else has seen it.
+    // SAFETY: nobody else has seen it, or it was taken just now.
     let b = unsafe { half.take() };
     match first {
         Ok(first) => (first, b()),
-        Err(payload) => resume_unwind(payload),
+        Err(payload) => {
+            // Here and not on the way out, where it must not panic.
+            drop(b);
+            resume_unwind(payload)
+        }
     }
 }
 
@@ -164,36 +167,38 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         unsafe { (*half.result.get()).write(result) };
     }
 
-    /// Others have seen the half: takes it back and runs it, or waits for whoever has taken it.
+    /// Others have seen the half: takes it, unless one of them has.
     #[cold]
-    fn settle<RA>(&self, place: Place, first: thread::Result<RA>) -> (thread::Result<RA>, Option<thread::Result<RB>>) {
+    fn reclaim(&mut self) -> bool {
+        let is_ours = self.job.cell().is_none_or(|cell| cell.take());
+        if is_ours {
+            self.job.conceal();
+        }
+        is_ours
+    }
+
+    /// Another has taken the half: waits for its result.
+    #[cold]
+    fn wait(&self, place: Place) -> thread::Result<RB> {
         let cell = self.job.cell().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
-        let second = if cell.take() {
-            // SAFETY: taken just now.
-            let b = unsafe { self.take() };
-            first.is_ok().then(|| catch_unwind(AssertUnwindSafe(b)))
-        } else {
-            let wait = Wait::new(park::me());
-            let waiter = Waiter::solo(&wait);
-            // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
-            if unsafe { cell.enlist(&waiter) } {
-                let object = Object::of(cell);
-                let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
-                park::park(&wait, &waiting);
-            }
-            // SAFETY: the thief has written it, and touches it no more.
-            Some(unsafe { (*self.result.get()).assume_init_read() })
-        };
-        (first, second)
+        let wait = Wait::new(park::me());
+        let waiter = Waiter::solo(&wait);
+        // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
+        if unsafe { cell.enlist(&waiter) } {
+            let object = Object::of(cell);
+            let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
+            park::park(&wait, &waiting);
+        }
+        // SAFETY: the thief has written it, and touches it no more.
+        unsafe { (*self.result.get()).assume_init_read() }
     }
 }
 
-/// What both halves gave, or the panic of one. The second is not there if it was not run because the first had panicked.
+/// What both halves gave, or the panic of one.
 #[cold]
-fn together<RA, RB>(both: (thread::Result<RA>, Option<thread::Result<RB>>)) -> (RA, RB) {
-    match both {
-        (Ok(first), Some(Ok(second))) => (first, second),
-        (Err(payload), _) | (Ok(_), Some(Err(payload))) => resume_unwind(payload),
-        (Ok(_), None) => unreachable!("INVARIANT: it is run unless the first has panicked"),
+fn together<RA, RB>(first: thread::Result<RA>, second: thread::Result<RB>) -> (RA, RB) {
+    match (first, second) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(payload), _) | (Ok(_), Err(payload)) => resume_unwind(payload),
     }
 }

@@ -98,7 +98,7 @@ impl Shared {
         let before = self.phase.swap(Phase::Ended as u32, Ordering::AcqRel);
         futex::wake_all(&self.phase);
         self.wake_all();
-        self.watch.wake();
+        self.watch.nudge();
         before != Phase::Ended as u32
     }
 

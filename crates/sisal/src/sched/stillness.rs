@@ -150,14 +150,12 @@ impl Patrol {
         Patrol { due: now.after(PATROL_EVERY) }
     }
 
-    /// How long until it is time again, if fibers may wait for one another while others run.
+    /// How long until it is time again, while any fibers run.
     pub(super) fn time_left(&self, shared: &Shared) -> Option<Duration> {
         let is_busy = |(worker, remote): (usize, &super::remote::Remote)| {
             remote.life() != Life::Absent && !shared.idle.is_sleeping(worker)
         };
-        let some_wait = || shared.remotes.iter().any(|remote| remote.presence.homed_besides_running() > 0);
-        let wanted =
-            shared.stillness.patrol.get().is_some() && some_wait() && shared.remotes.iter().enumerate().any(is_busy);
+        let wanted = shared.stillness.patrol.get().is_some() && shared.remotes.iter().enumerate().any(is_busy);
         wanted.then(|| self.due.since(Moment::now()))
     }
 

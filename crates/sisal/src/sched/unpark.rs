@@ -63,10 +63,7 @@ impl Worker {
     /// Calls `f`, which may call the wakers of tasks, in the name of no fiber: those are somebody else's code, and the fiber that was running may
     /// stand in a queue by now, or be done.
     pub(super) fn as_nobody<R>(&self, f: impl FnOnce() -> R) -> R {
-        let fiber = current::with(|current| current.fiber.take());
-        let result = f();
-        current::with(|current| current.fiber.set(fiber));
-        result
+        current::with(|current| current.as_nobody(f))
     }
 
     /// The fiber goes first on this worker, on the rest of the running fiber's turn; or to its own worker's inbox.

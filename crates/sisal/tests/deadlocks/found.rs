@@ -5,7 +5,7 @@ use crate::{A_WHILE, Case, named, run, until_reported};
 use sisal::chan::{bounded, unbounded};
 use sisal::inspect::no_deadlock_check;
 use sisal::sync::{Barrier, Mutex};
-use sisal::{JoinHandle, Runtime, nursery, spawn};
+use sisal::{Builder, JoinHandle, Runtime, nursery, spawn};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -286,5 +286,55 @@ pub(crate) const CASES: &[Case] = &[
             assert!(cycle.contains("'one' (locking a mutex) waits for "), "{cycle}");
             assert!(cycle.contains("'other' (locking a mutex) waits for "), "{cycle}");
         },
+    },
+    Case {
+        name: "two_locks_on_workers_of_their_own_while_the_main_fiber_computes",
+        environment: &[],
+        body: || {
+            let runtime = Runtime::builder().workers(3).max_workers(3);
+            runtime
+                .run(|| {
+                    // Until nobody watches any more.
+                    let compute = |span| {
+                        let until = std::time::Instant::now() + span;
+                        while std::time::Instant::now() < until {
+                            std::hint::spin_loop();
+                        }
+                    };
+                    compute(A_WHILE / 5);
+                    let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+                    let both = Arc::new(Barrier::new(2));
+                    for number in 0..2 {
+                        let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
+                        drop(Builder::new().spawn_on(1 + number, move || {
+                            let _own = locks[number].lock();
+                            both.wait();
+                            drop(locks[1 - number].lock());
+                        }));
+                    }
+                    compute(2 * A_WHILE);
+                    std::process::exit(0);
+                })
+                .unwrap()
+        },
+        check: |ended| {
+            let report = plain(&ended.stderr);
+            assert!(report.contains("deadlock: 2 fibers wait for one another, while others run"), "{report}");
+        },
+    },
+    Case {
+        name: "a_thread_that_joins_what_has_long_been_stuck",
+        environment: &[],
+        body: || {
+            let runtime = Runtime::builder().workers(2).max_workers(2).build().unwrap();
+            let lock = Arc::new(Mutex::new(()));
+            let stuck = runtime.spawn(move || {
+                let _own = lock.lock();
+                drop(lock.lock());
+            });
+            thread::sleep(A_WHILE / 5);
+            let _ = stuck.join();
+        },
+        check: |ended| certain(ended, &["fibers: 1 parked, 0 done, 1 spawned"]),
     },
 ];

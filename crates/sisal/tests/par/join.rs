@@ -204,6 +204,39 @@ fn closures_are_dropped_once_whatever_panics() {
     });
 }
 
+/// Panics when it is dropped.
+struct Grumbles;
+
+impl Drop for Grumbles {
+    fn drop(&mut self) {
+        panic!("on purpose, when dropped");
+    }
+}
+
+#[test]
+fn a_closure_that_panics_when_it_is_dropped_leaves_nothing_behind() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for waits in [false, true] {
+                let grumbles = Grumbles;
+                let both = || {
+                    join(
+                        || {
+                            if waits {
+                                yield_now();
+                            }
+                            panic!("on purpose");
+                        },
+                        move || drop(grumbles),
+                    )
+                };
+                catch_unwind(AssertUnwindSafe(both)).unwrap_err();
+                yield_now();
+            }
+        });
+    });
+}
+
 #[test]
 fn a_stolen_half_is_inside_of_what_its_owner_is_inside() {
     with_workers(|workers| {
