@@ -212,7 +212,7 @@ fn what_is_spawned_is_born_in_the_span_of_its_spawner() {
     });
     let spans = spans_of("born");
     assert!(spans.iter().all(|span| *span == Some("parent")), "{spans:?}");
-    assert_eq!(spans.len(), 4 * (2 * (2 * 2 + 1 + 2 + 1 + 100 + 1) + 3));
+    assert_eq!(spans.len(), 4 * (2 * (2 * 2 + 1 + 2 + 1 + 1 + 100 + 1) + 3));
     assert_eq!(spans_of("born in no span"), [None; 4]);
     assert_eq!(open("parent"), 0);
 }
