@@ -11,6 +11,7 @@ use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker::{self, Worker};
+use std::any::Any;
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
@@ -92,24 +93,18 @@ where
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
     worker.look_around(me, place);
-    let first = catch_unwind(AssertUnwindSafe(a));
-    if half.job.cell().is_some() && !half.reclaim() {
-        let second = half.wait(place);
-        me.take_back(half.as_job());
-        half.job.conceal();
-        return together(first, second);
+    // The two ways apart from here on: what is not asked later costs nothing where forks are many.
+    let first = match catch_unwind(AssertUnwindSafe(a)) {
+        Ok(first) => first,
+        Err(payload) => half.end_with(payload, me, place),
+    };
+    if half.job.cell().is_some() {
+        return (first, half.settle(me, place));
     }
     me.take_back(half.as_job());
-    // SAFETY: nobody else has seen it, or it was taken just now.
+    // SAFETY: nobody else has seen it.
     let b = unsafe { half.take() };
-    match first {
-        Ok(first) => (first, b()),
-        Err(payload) => {
-            // Here and not on the way out, where it must not panic.
-            drop(b);
-            resume_unwind(payload)
-        }
-    }
+    (first, b())
 }
 
 /// The second half of a fork.
@@ -168,7 +163,6 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// Others have seen the half: takes it, unless one of them has.
-    #[cold]
     fn reclaim(&mut self) -> bool {
         let is_ours = self.job.cell().is_none_or(|cell| cell.take());
         if is_ours {
@@ -177,9 +171,21 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         is_ours
     }
 
-    /// Another has taken the half: waits for its result.
+    /// Others have seen the half, which was put aside: runs it, or waits for whoever does.
     #[cold]
-    fn wait(&self, place: Place) -> thread::Result<RB> {
+    #[inline(never)]
+    fn settle(&mut self, me: FiberRef, place: Place) -> RB {
+        if !self.reclaim() {
+            return self.wait(me, place).unwrap_or_else(|payload| resume_unwind(payload));
+        }
+        me.take_back(self.as_job());
+        // SAFETY: taken just now.
+        let b = unsafe { self.take() };
+        b()
+    }
+
+    /// Another has taken the half, which was put aside: waits for its result.
+    fn wait(&mut self, me: FiberRef, place: Place) -> thread::Result<RB> {
         let cell = self.job.cell().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
@@ -189,16 +195,23 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
             let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
             park::park(&wait, &waiting);
         }
+        me.take_back(self.as_job());
+        self.job.conceal();
         // SAFETY: the thief has written it, and touches it no more.
         unsafe { (*self.result.get()).assume_init_read() }
     }
-}
 
-/// What both halves gave, or the panic of one.
-#[cold]
-fn together<RA, RB>(first: thread::Result<RA>, second: thread::Result<RB>) -> (RA, RB) {
-    match (first, second) {
-        (Ok(first), Ok(second)) => (first, second),
-        (Err(payload), _) | (Ok(_), Err(payload)) => resume_unwind(payload),
+    /// The first half has panicked: when the second, which was put aside, has ended, or else was dropped, that goes on.
+    #[cold]
+    #[inline(never)]
+    fn end_with(&mut self, payload: Box<dyn Any + Send>, me: FiberRef, place: Place) -> ! {
+        if self.job.cell().is_some() && !self.reclaim() {
+            drop(self.wait(me, place));
+        } else {
+            me.take_back(self.as_job());
+            // SAFETY: nobody else has seen it, or it was taken just now.
+            drop(unsafe { self.take() });
+        }
+        resume_unwind(payload)
     }
 }
