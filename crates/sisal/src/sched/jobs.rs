@@ -74,12 +74,14 @@ impl Worker {
         let looks = self.looks.get().next(now);
         self.looks.set(looks);
         told.forks_to_look.store(looks.gap, Ordering::Relaxed);
-        if told.must_yield.load(Ordering::Relaxed) != 0 || now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
+        let must_yield = told.must_yield.load(Ordering::Relaxed) != 0;
+        if must_yield || now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.heard_at.set(now);
             self.fire_timers(now);
             self.heed_pokes();
             self.look_outside();
-            if !self.nothing_to_resume() {
+            // Its time is over for fresh fibers too; until then they are left to those who have nothing to do.
+            if must_yield || !self.nothing_to_resume() {
                 self.yield_now(me, place);
             }
         }

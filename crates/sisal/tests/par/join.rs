@@ -1,6 +1,6 @@
 //! Forks.
 
-use crate::common::{background, in_main_fiber, with_workers};
+use crate::common::{background, in_main_fiber, shut_down, until, with_workers};
 use sisal::par::join;
 use sisal::sync::{Barrier, Mutex};
 use sisal::{chan, spawn, yield_now};
@@ -201,6 +201,29 @@ fn closures_are_dropped_once_whatever_panics() {
                 assert_eq!(dropped.load(Ordering::Relaxed), 2 * forks as usize);
             }
         });
+    });
+}
+
+#[test]
+fn fibers_that_do_nothing_but_fork_let_fresh_ones_have_their_turn() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let (began, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let forking = (0..workers).map(|_| {
+            let (began, ended) = (began.clone(), ended.clone());
+            runtime.spawn(move || {
+                began.fetch_add(1, Ordering::Relaxed);
+                while ended.load(Ordering::Relaxed) == 0 {
+                    join(|| std::hint::black_box(1), || std::hint::black_box(2));
+                }
+            })
+        });
+        let forking: Vec<_> = forking.collect();
+        until(|| began.load(Ordering::Relaxed) == workers);
+        let fresh = ended.clone();
+        runtime.spawn(move || fresh.store(1, Ordering::Relaxed)).join().unwrap();
+        forking.into_iter().for_each(|fiber| fiber.join().unwrap());
+        shut_down(runtime);
     });
 }
 
