@@ -1,7 +1,7 @@
 //! What the tests with real programs share. Each file in `tests` is about one program or library that others wrote, and that
 //! runs over our sockets unchanged.
 //!
-//! - [`program`] finds a program, or says out loud that a test is skipped for want of it.
+//! - [`program`] and [`folder_of`] find a program, or something in a folder, or say out loud that a test is skipped for want of it.
 //! - [`Run`] is a program that runs to its end, [`Server`] one that is killed at the end of the test, whatever happens.
 //! - [`Browser`] is a browser that a test drives.
 //! - [`Folder`] is a temporary place for files.
@@ -18,7 +18,7 @@ mod webdriver;
 pub use self::{
     folder::{Folder, Owner},
     listening::Listening,
-    program::{Program, program},
+    program::{Program, folder_of, program},
     run::{Ended, Run},
     server::{Server, free_port},
     webdriver::Browser,

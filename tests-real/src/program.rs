@@ -38,6 +38,15 @@ pub fn program(name: &str) -> Option<Program> {
     found.map(Program)
 }
 
+/// Finds the folder that a variable in the environment names. Without it the test can't be: that is said, and counted.
+pub fn folder_of(variable: &str, what: &str) -> Option<PathBuf> {
+    let found = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_dir());
+    if found.is_none() {
+        skip(&format!("no {what}: {variable} names no folder"));
+    }
+    found
+}
+
 /// Says that a test is skipped, past the test harness, which would show it only for tests that fail.
 fn skip(reason: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();

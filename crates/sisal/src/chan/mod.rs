@@ -92,6 +92,9 @@ pub enum Policy {
 
 /// A channel with room for `capacity` messages. With none it is a rendezvous: a sender waits until its message is received.
 ///
+/// A fiber that waits for room in a larger one (8 messages or more) goes on when there is any; while a receiver on another worker takes one
+/// message after the other, some 50 us later at most, so that it need not be woken for each.
+///
 /// ```
 /// let (sender, receiver) = sisal::chan::bounded(1);
 /// sender.send(7).unwrap();
