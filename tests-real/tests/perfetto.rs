@@ -91,8 +91,8 @@ fn perfetto_reads_a_trace_without_complaint_and_finds_all_in_it() {
         let Some(pages) = folder_of("SISAL_PERFETTO", "Perfetto") else { return };
         let Some(browser) = Browser::start(1400, 1000) else { return };
         let runtime = background(2);
-        let trace = ping_pong(&runtime.handle());
-        let server = Listening::start(&runtime.handle(), move |stream| serve(stream, &pages, &trace));
+        let trace = ping_pong(runtime.handle());
+        let server = Listening::start(runtime.handle(), move |stream| serve(stream, &pages, &trace));
         browser.go(&format!("{}#!/?url={}", server.url("http", "/"), server.url("http", TRACE)));
         browser.until("document.body.innerText.includes('worker 1')");
 
