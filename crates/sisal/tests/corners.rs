@@ -4,7 +4,7 @@
 mod common;
 
 use common::watchdog::guarded;
-use common::{LONG, fixed, in_fiber_of_each, rounds, until, with_workers};
+use common::{LONG, fixed, in_fiber_of_each, rounds, until, watched, with_workers};
 use sisal::{Builder, Cause, Handle, sleep, spawn, spawn_on, yield_now};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -84,6 +84,28 @@ fn results_whose_drop_waits_are_dropped_once_whenever_the_handle_goes() {
             drop(fiber);
         }
         until(|| count.load(Ordering::Relaxed) >= many);
+    });
+}
+
+#[test]
+fn where_all_stacks_are_held_a_fiber_from_outside_starts_nevertheless() {
+    guarded(|| {
+        for _ in 0..rounds(100) {
+            let runtime = watched(fixed(1).max_stacks(2).build().unwrap());
+            let (sender, receiver) = sisal::chan::bounded(0);
+            let began = Arc::new(AtomicUsize::new(0));
+            let wait = |_| {
+                let (receiver, began) = (receiver.clone(), Arc::clone(&began));
+                runtime.spawn(move || {
+                    began.fetch_add(1, Ordering::Relaxed);
+                    receiver.recv()
+                })
+            };
+            let waiting: Vec<_> = (0..2).map(wait).collect();
+            until(|| began.load(Ordering::Relaxed) == 2);
+            runtime.spawn(move || (0..2).for_each(|number| sender.send(number).unwrap())).join().unwrap();
+            waiting.into_iter().for_each(|fiber| assert!(fiber.join().unwrap().is_ok()));
+        }
     });
 }
 

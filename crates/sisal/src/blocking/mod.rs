@@ -107,7 +107,7 @@ pub(crate) fn end(shared: &Shared) {
 /// });
 /// ```
 pub fn block_in_place<T>(f: impl FnOnce() -> T) -> T {
-    let turn = worker::with_fiber(|running| running.map(|(worker, _)| worker.declare_blocked()));
+    let turn = worker::with_fiber(|running| running.map(|(worker, me)| worker.declare_blocked(me)));
     let result = f();
     if let Some(turn) = turn {
         worker::with_fiber(|running| running.map(|(worker, _)| worker.retract_blocked(turn)));

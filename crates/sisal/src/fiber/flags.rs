@@ -7,6 +7,7 @@ const CANCELLABLE: u8 = 2;
 const LIMITED: u8 = 16;
 const EXTERNAL: u8 = 4;
 const UNCHECKED: u8 = 8;
+const JOB: u8 = 32;
 
 /// See the [module](self).
 pub(crate) struct Flags(Cell<u8>);
@@ -32,6 +33,17 @@ impl Flags {
     #[inline]
     pub(crate) fn is_pinned(&self) -> bool {
         self.0.get() & PINNED != 0
+    }
+
+    /// Whether it runs the half of a fork, for which another waits.
+    #[inline]
+    pub(crate) fn is_job(&self) -> bool {
+        self.0.get() & JOB != 0
+    }
+
+    /// It runs the half of a fork.
+    pub(crate) fn set_job(&self) {
+        self.0.set(self.0.get() | JOB);
     }
 
     /// Whether a cancellation may end the wait it is parked by.

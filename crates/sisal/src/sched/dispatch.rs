@@ -163,10 +163,10 @@ impl Worker {
         self.finish(fiber, ended);
     }
 
-    /// Why a fresh fiber is not to run at all.
+    /// Why a fresh fiber is not to run at all. The half of a fork is part of a fiber that has been started, and may be what it waits for.
     #[inline]
     fn refusal(&self, fiber: FiberRef) -> Option<Cause> {
-        if self.is_stopping() {
+        if self.is_stopping() && !fiber.flags.is_job() {
             return Some(Cause::Shutdown);
         }
         fiber.poke.is_requested().then_some(Cause::Request)
@@ -299,7 +299,12 @@ impl Worker {
     pub(crate) fn yield_now(&self, me: FiberRef, place: Place) {
         self.remote().told.must_yield.store(0, Ordering::Relaxed);
         if self.nothing_else_to_do() {
-            return;
+            if me.oldest_hidden().is_none() {
+                return;
+            }
+            // The first half of a fork may give way until the second has run.
+            self.expose_all(me);
+            self.fresh_due.set(true);
         }
         me.wait.write(Reason::Yield, Object::NONE, place, self.coarse_now());
         self.time_if_due(me);

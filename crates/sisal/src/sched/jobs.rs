@@ -78,10 +78,10 @@ impl Worker {
         if must_yield || now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.heard_at.set(now);
             self.fire_timers(now);
-            self.heed_pokes();
+            self.heed_calls();
             self.look_outside();
-            // Its time is over for fresh fibers too; until then they are left to those who have nothing to do.
-            if must_yield || !self.nothing_to_resume() {
+            // Its time is over for fresh fibers too; until then they are left to those who have nothing to do, if those can have them.
+            if must_yield || !self.pinned.is_empty() || !self.nothing_to_resume() {
                 self.yield_now(me, place);
             }
         }
@@ -129,6 +129,7 @@ impl Worker {
         };
         let offer = Offer { job, exposed: seen_by_all };
         let fiber = body::allocate(birth, move || offer.run());
+        fiber.flags.set_job();
         let freeing = fiber.end.detach(|_| unreachable!("INVARIANT: nobody awaits it"));
         debug_assert_eq!(freeing, Freeing::Theirs);
         self.note_spawn(fiber);

@@ -119,9 +119,10 @@ impl Worker {
 
 /// A fiber that blocks its worker on purpose.
 impl Worker {
-    /// The running fiber is about to block this worker: what is fresh here goes to where others take it at once, and the monitor need
+    /// `me`, the running fiber, is about to block this worker: what is fresh here goes to where others take it at once, and the monitor need
     /// not see for itself that the worker is stuck. It is so until the turn that is returned ends or is [retracted](Self::retract_blocked).
-    pub(crate) fn declare_blocked(&self) -> u64 {
+    pub(crate) fn declare_blocked(&self, me: FiberRef) -> u64 {
+        self.expose_all(me);
         let turn = self.tick.get();
         let remote = self.remote();
         remote.shown.blocked_turn.store(turn, Ordering::Relaxed);

@@ -56,7 +56,9 @@ impl Worker {
             self.shared.announce_fresh_left();
         }
         if self.has_own_work() {
-            self.searching.set(idle.withdraw(self.index, bed, epoch));
+            let granted = idle.withdraw(self.index, bed, epoch);
+            // Somebody may have relied on our search, which ends here: others have to be told of what was not found by it.
+            self.searching.set(granted || (takes_fresh && self.shared.has_fresh() && idle.try_search_again()));
         } else if takes_fresh && self.shared.has_fresh() && idle.try_search_again() {
             if idle.withdraw(self.index, bed, epoch) {
                 // A waker has counted us as searching too: once is enough.
@@ -72,7 +74,8 @@ impl Worker {
             // Woken for what was placed here: if something else comes first, others have to be told of it.
             self.searching.set(granted || (!self.remote().lane.is_empty() && idle.try_search_again()));
         }
-        if self.shared.config.naming.watches_all() {
+        // Somebody has to see whether those who wait here are delayed by the one that goes on.
+        if self.shared.config.naming.watches_all() || self.remote().presence.homed() > 1 {
             self.shared.watch.note_busy();
         }
         false

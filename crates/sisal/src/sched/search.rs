@@ -156,10 +156,10 @@ impl Worker {
     fn relieve_another(&self) {
         if self.remote().ring.is_empty() && self.takes_fresh() {
             let victim = self.random.borrow_mut().usize(0..self.shared.remotes.len());
-            if victim == self.index || self.shared.remotes[victim].ring.is_empty() {
+            if victim == self.index || !self.shared.remotes[victim].has_fresh() {
                 return;
             }
-            if let Some(fiber) = self.steal_from(victim) {
+            if let Some(fiber) = self.steal_from(victim).or_else(|| self.steal_from_lane(victim)) {
                 self.keep(fiber);
             }
             // For a moment they were in nobody's queue, or a claim that was refused hid them, and somebody may have fallen asleep
@@ -190,7 +190,8 @@ impl Worker {
         // Fresh fibers, and the mail, get their turn now. A turn without others still counts as one, for the timers' sake.
         let idle = self.pinned.is_empty() && self.remote().ring.is_empty() && self.remote().inbox.is_empty() && {
             self.begin_turn();
-            !self.remote().has_fresh() && self.shared.injector.is_empty() && self.ready.is_empty()
+            let has_fresh = self.remote().has_fresh() || !self.shared.injector.is_empty();
+            !has_fresh && self.pinned.is_empty() && self.ready.is_empty()
         };
         self.fresh_due.set(!idle);
         idle
@@ -438,6 +439,7 @@ impl Worker {
     pub(super) fn has_own_work(&self) -> bool {
         let remote = self.remote();
         !remote.inbox.is_empty()
+            || !self.pinned.is_empty()
             || !remote.ring.is_empty()
             || (self.takes_fresh() && !remote.lane.is_empty())
             || self.is_called()

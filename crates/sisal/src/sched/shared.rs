@@ -170,6 +170,9 @@ impl Shared {
     #[inline]
     pub(crate) fn announce_fresh(&self) {
         self.idle.wake_for_fresh(|worker| self.bed(worker));
+        if self.stuck.load(Ordering::Relaxed) > 0 {
+            self.wake_stuck();
+        }
         if self.watch.is_asleep() && self.idle.all_busy() {
             self.watch.wake();
         }

@@ -107,20 +107,21 @@ unsafe fn give(shared: &Shared, stacks: &[Stack]) {
     // once more; we give, fence, and look at the flags.
     fence(Ordering::SeqCst);
     if shared.starved.load(Ordering::Relaxed) > 0 {
-        wake_starved(shared);
-    }
-}
-
-#[cold]
-fn wake_starved(shared: &Shared) {
-    for (index, remote) in shared.remotes.iter().enumerate() {
-        if remote.told.starved.load(Ordering::Relaxed) != 0 {
-            shared.idle.wake_worker(index, &remote.bed);
-        }
+        shared.wake_starved();
     }
 }
 
 impl Shared {
+    /// Lets those that have no stack look once more.
+    #[cold]
+    pub(super) fn wake_starved(&self) {
+        for (index, remote) in self.remotes.iter().enumerate() {
+            if remote.told.starved.load(Ordering::Relaxed) != 0 {
+                self.idle.wake_worker(index, &remote.bed);
+            }
+        }
+    }
+
     /// A worker is starved: others that sleep on hot stacks are woken to give them back.
     pub(super) fn ask_for_stacks(&self) {
         fence(Ordering::SeqCst);

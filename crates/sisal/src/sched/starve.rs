@@ -7,14 +7,26 @@
 //!
 //! With a limit on stacks all of them may be held by fibers that wait for fresh ones, which can't start without a stack. A
 //! starved worker without a timer that is due soon is *stuck*: it can't get on by itself. When all workers are stuck and fresh fibers wait, one that
-//! has use for it takes a stack beyond the limit: a shortage slows, it does not fail. If only others have use for one, because
+//! has use for it takes a stack beyond the limit: a shortage slows, it does not fail. Whoever publishes a fresh fiber fences, and wakes them if they
+//! are all stuck already. If only others have use for one, because
 //! their fresh fibers are pinned, the last to get stuck wakes them, and they do it.
 #![allow(unsafe_code, reason = "a stack taken and not used is put back")]
 
+use super::shared::Shared;
 use super::worker::Worker;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::Ordering;
 use sisal_context::stack::Stack;
+
+impl Shared {
+    /// Fresh work was published. If no worker can get on by itself, one of them has to take a stack for it.
+    #[cold]
+    pub(super) fn wake_stuck(&self) {
+        if self.stuck.load(Ordering::Relaxed) >= self.workers() {
+            self.wake_starved();
+        }
+    }
+}
 
 /// A timer that is due within this, in nanoseconds, may well get a worker on.
 const SOON: u64 = 10_000_000;

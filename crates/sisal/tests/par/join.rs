@@ -1,5 +1,6 @@
 //! Forks.
 
+use crate::common::watchdog::guarded;
 use crate::common::{background, in_main_fiber, shut_down, until, with_workers};
 use sisal::par::join;
 use sisal::sync::{Barrier, Mutex};
@@ -224,6 +225,69 @@ fn fibers_that_do_nothing_but_fork_let_fresh_ones_have_their_turn() {
         runtime.spawn(move || fresh.store(1, Ordering::Relaxed)).join().unwrap();
         forking.into_iter().for_each(|fiber| fiber.join().unwrap());
         shut_down(runtime);
+    });
+}
+
+#[test]
+fn a_first_half_that_gives_way_lets_the_second_run() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let flag = AtomicUsize::new(0);
+            join(
+                || {
+                    while flag.load(Ordering::Relaxed) == 0 {
+                        yield_now();
+                    }
+                },
+                || flag.store(1, Ordering::Relaxed),
+            );
+            let (sender, receiver) = chan::bounded(1);
+            join(|| while receiver.try_recv().is_err() {}, || sender.send(7).unwrap());
+        });
+    });
+}
+
+#[test]
+fn a_first_half_that_blocks_its_worker_lets_the_second_run_elsewhere() {
+    guarded(|| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let runtime = sisal::Runtime::builder().workers(1).max_workers(4);
+        let received =
+            runtime.run(|| join(move || sisal::block_in_place(|| receiver.recv()), move || sender.send(7).unwrap()).0);
+        assert_eq!(received.unwrap(), Ok(7));
+    });
+}
+
+#[test]
+fn the_halves_of_a_fiber_that_was_started_run_while_the_runtime_stops() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let handle = runtime.handle().clone();
+        let forking = runtime.spawn(move || {
+            handle.request_stop();
+            let (sender, receiver) = chan::bounded(0);
+            let (received, ()) = sisal::shield(|| join(|| receiver.recv(), || sender.send(7).unwrap()));
+            let both = Barrier::new(2);
+            join(|| both.wait(), || both.wait());
+            received
+        });
+        assert_eq!(forking.join().unwrap(), Ok(7));
+        shut_down(runtime);
+    });
+}
+
+#[test]
+fn a_fiber_that_does_nothing_but_fork_lets_fibers_of_its_worker_start() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let flag = std::rc::Rc::new(std::cell::Cell::new(false));
+            let set = flag.clone();
+            let other = sisal::spawn_local(move || set.set(true));
+            while !flag.get() {
+                join(|| std::hint::black_box(1), || std::hint::black_box(2));
+            }
+            other.join().unwrap();
+        });
     });
 }
 
