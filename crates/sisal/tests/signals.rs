@@ -32,6 +32,34 @@ fn is_caught(signal: Signal) -> bool {
     u64::from_str_radix(line.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0
 }
 
+/// What is done with a signal, as another library would save it and put it back.
+#[allow(unsafe_code, reason = "sigaction is a C function")]
+fn exchange(signal: i32, action: Option<&libc::sigaction>) -> libc::sigaction {
+    // SAFETY: a C struct for which all zero is a value; and places for what there is.
+    unsafe {
+        let mut before = std::mem::zeroed();
+        let action = action.map_or(std::ptr::null(), std::ptr::from_ref);
+        assert_eq!(libc::sigaction(signal, action, &mut before), 0);
+        before
+    }
+}
+
+#[test]
+fn a_handler_that_another_has_put_back_too_late_does_not_call_itself() {
+    let ended = child::run(|| {
+        let first = signal::listen(&[Signal::USER1]).unwrap();
+        let ours = exchange(SIGUSR1, None);
+        let ignore = libc::sigaction { sa_sigaction: libc::SIG_IGN, ..ours };
+        exchange(SIGUSR1, Some(&ignore));
+        drop(first);
+        exchange(SIGUSR1, Some(&ours));
+        let second = signal::listen(&[Signal::USER1]).unwrap();
+        send(Sent::USR1);
+        assert_eq!(second.recv(), Ok(Signal::USER1));
+    });
+    ended.well();
+}
+
 #[test]
 fn signals_are_received_in_fibers_and_threads() {
     let ended = child::run(|| {

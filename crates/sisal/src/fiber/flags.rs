@@ -8,6 +8,7 @@ const LIMITED: u8 = 16;
 const EXTERNAL: u8 = 4;
 const UNCHECKED: u8 = 8;
 const JOB: u8 = 32;
+const STAYS: u8 = 64;
 
 /// See the [module](self).
 pub(crate) struct Flags(Cell<u8>);
@@ -44,6 +45,15 @@ impl Flags {
     /// It runs the half of a fork.
     pub(crate) fn set_job(&self) {
         self.0.set(self.0.get() | JOB);
+    }
+
+    /// Whether it must not give way, but where it waits.
+    pub(crate) fn stays(&self) -> bool {
+        self.0.get() & STAYS != 0
+    }
+
+    pub(crate) fn set_stays(&self, stays: bool) {
+        self.0.set((self.0.get() & !STAYS) | (u8::from(stays) * STAYS));
     }
 
     /// Whether a cancellation may end the wait it is parked by.

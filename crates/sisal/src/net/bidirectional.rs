@@ -9,6 +9,7 @@ use super::{TcpStream, UnixStream};
 use crate::io::COPY_BUFFER;
 use crate::io::error;
 use crate::park::pay_fuel;
+use crate::prim::reason::Reason;
 use crate::sync::Event;
 use rustix::net::Shutdown;
 use std::io;
@@ -98,7 +99,7 @@ pub fn copy_bidirectional<A: Duplex + ?Sized, B: Duplex + ?Sized>(a: &A, b: &B) 
             return Ok((there.copied, back.copied));
         }
         pay_fuel(place);
-        bell.0.wait().map_err(|cancelled| error::cancelled(cancelled.cause))?;
+        bell.0.wait_for(Reason::Read, place).map_err(|cancelled| error::cancelled(cancelled.cause))?;
     }
 }
 

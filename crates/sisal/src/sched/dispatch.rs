@@ -295,6 +295,16 @@ impl Worker {
         me.state.resume();
     }
 
+    /// Lets others have a turn, if the fiber may be left here; else at its next call where it may.
+    #[cold]
+    pub(super) fn give_way(&self, me: FiberRef, place: Place) {
+        if me.flags.stays() {
+            self.remote().told.must_yield.store(1, Ordering::Relaxed);
+        } else {
+            self.yield_now(me, place);
+        }
+    }
+
     /// Lets others have a turn.
     pub(crate) fn yield_now(&self, me: FiberRef, place: Place) {
         self.remote().told.must_yield.store(0, Ordering::Relaxed);
@@ -428,10 +438,27 @@ pub(crate) fn pay_fuel(place: Place) {
             worker.fuel.set(fuel.wrapping_sub(1));
             if fuel == 0 || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
                 worker.fuel.set(FUEL);
-                worker.yield_now(me, place);
+                worker.give_way(me, place);
             }
         }
     });
+}
+
+/// Calls `f`, in which the fiber holds something of its thread: it does not give way by itself there, only where it waits.
+#[cfg(feature = "tokio")]
+pub(crate) fn without_giving_way<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(FiberRef, bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            self.0.flags.set_stays(self.1);
+        }
+    }
+    let _restore = current::with(|current| current.fiber.get()).map(|fiber| {
+        let before = fiber.flags.stays();
+        fiber.flags.set_stays(true);
+        Restore(fiber, before)
+    });
+    f()
 }
 
 /// Called by futures that need not wait: true if after so many of them others are to have a turn. A future can't give way itself, since

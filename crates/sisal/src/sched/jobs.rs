@@ -82,7 +82,7 @@ impl Worker {
             self.look_outside();
             // Its time is over for fresh fibers too; until then they are left to those who have nothing to do, if those can have them.
             if must_yield || !self.pinned.is_empty() || !self.nothing_to_resume() {
-                self.yield_now(me, place);
+                self.give_way(me, place);
             }
         }
         if !self.remote().ring.is_empty() || !self.shared.idle.has_hungry() {

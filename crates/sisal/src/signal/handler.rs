@@ -5,6 +5,7 @@
 #![allow(unsafe_code, reason = "signal handlers are set, and called, by C functions")]
 
 use super::kind::Signal;
+use std::cell::Cell;
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
@@ -193,8 +194,24 @@ impl Before {
     }
 }
 
-/// The handler.
+thread_local! {
+    /// The signals whose handler runs, a bit for each.
+    static INSIDE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The handler. All signals are held back meanwhile, so if it is called once more, then by one that it has called itself: handlers that
+/// remember each other would go on for ever.
 extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let bit = 1_u64.checked_shl(signal.cast_unsigned()).unwrap_or(0);
+    let inside = INSIDE.with(Cell::get);
+    if inside & bit == 0 {
+        INSIDE.with(|cell| cell.set(inside | bit));
+        handle(signal, info, context);
+        INSIDE.with(|cell| cell.set(inside));
+    }
+}
+
+fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the address of this thread's own; whatever is interrupted may be about to read it.
     let (place, errno) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
     if let Some(slot) = slot(signal) {
@@ -276,7 +293,10 @@ impl Handler {
         PROCESS.store(std::process::id().cast_signed(), Ordering::Relaxed);
         let before = current(signal.as_raw());
         if let Some(slot) = slot(signal.as_raw()) {
-            slot.remember(Before::of(&before));
+            // Somebody may have put our own back after we were gone: then what was there before that is still the one.
+            if before.sa_sigaction != ours() {
+                slot.remember(Before::of(&before));
+            }
             slot.pending.store(false, Ordering::Relaxed);
         }
         put(signal.as_raw(), &action_for(ours()));

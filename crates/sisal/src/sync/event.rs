@@ -124,7 +124,12 @@ impl Event {
     /// ```
     #[track_caller]
     pub fn wait(&self) -> Result<(), Cancelled> {
-        self.wait_at(|| None, Location::caller()).map_err(|error| match error {
+        self.wait_for(Reason::Event, Location::caller())
+    }
+
+    /// As [`wait`](Self::wait), for something that sets the event for this reason.
+    pub(crate) fn wait_for(&self, reason: Reason, place: Place) -> Result<(), Cancelled> {
+        self.wait_at(|| None, reason, place).map_err(|error| match error {
             WaitTimeoutError::Cancelled(cancelled) => cancelled,
             WaitTimeoutError::TimedOut => unreachable!("INVARIANT: this wait has no deadline"),
         })
@@ -142,18 +147,23 @@ impl Event {
     /// ```
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Result<(), WaitTimeoutError> {
-        self.wait_at(|| Some(Moment::now().after(timeout)), Location::caller())
+        self.wait_at(|| Some(Moment::now().after(timeout)), Reason::Event, Location::caller())
     }
 
-    fn wait_at(&self, deadline: impl FnOnce() -> Option<Moment>, place: Place) -> Result<(), WaitTimeoutError> {
+    fn wait_at(
+        &self,
+        deadline: impl FnOnce() -> Option<Moment>,
+        reason: Reason,
+        place: Place,
+    ) -> Result<(), WaitTimeoutError> {
         if self.is_set() {
             pay_fuel(place);
             return Ok(());
         }
-        self.wait_until(deadline(), place)
+        self.wait_until(deadline(), reason, place)
     }
 
-    fn wait_until(&self, deadline: Option<Moment>, place: Place) -> Result<(), WaitTimeoutError> {
+    fn wait_until(&self, deadline: Option<Moment>, reason: Reason, place: Place) -> Result<(), WaitTimeoutError> {
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
         {
@@ -165,7 +175,7 @@ impl Event {
             unsafe { waiting.push(&waiter) };
         }
         let object = Object::of(self);
-        let waiting = Waiting { reason: Reason::Event, object, place, deadline, cancellable: true };
+        let waiting = Waiting { reason, object, place, deadline, cancellable: true };
         let error = match park::park(&wait, &waiting) {
             Woken::Object(_) => return Ok(()),
             Woken::Deadline => WaitTimeoutError::TimedOut,

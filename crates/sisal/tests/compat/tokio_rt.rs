@@ -30,6 +30,25 @@ async fn sleep_twice() {
 }
 
 #[test]
+fn a_fiber_inside_of_tokio_is_left_only_where_it_waits() {
+    in_fiber_of_each(|| {
+        let (sender, receiver) = sisal::chan::unbounded();
+        let sending = [sender.clone(), sender].map(|sender| {
+            spawn_future(Compat::new(async move {
+                for number in 0..5_000 {
+                    sender.send(number).unwrap();
+                }
+            }))
+        });
+        for fiber in sending {
+            fiber.join().unwrap();
+        }
+        assert!(Handle::try_current().is_err());
+        assert_eq!(receiver.iter().count(), 10_000);
+    });
+}
+
+#[test]
 fn nothing_of_tokio_is_seen_between_polls() {
     in_fiber_of_each(|| {
         let (tell, told) = sisal::chan::bounded(0);

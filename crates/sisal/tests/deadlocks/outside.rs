@@ -56,6 +56,24 @@ pub(crate) const CASES: &[Case] = &[
         check: none,
     },
     Case {
+        name: "a_proxy_between_peers_that_say_nothing",
+        environment: &[],
+        body: || {
+            run(|| {
+                let (client, near) = sisal::net::UnixStream::pair().unwrap();
+                let (far, server) = sisal::net::UnixStream::pair().unwrap();
+                let peers: [std::os::fd::OwnedFd; 2] = [client.into(), server.into()];
+                let thread = thread::spawn(move || {
+                    thread::sleep(A_WHILE);
+                    drop(peers);
+                });
+                assert_eq!(sisal::net::copy_bidirectional(&near, &far).unwrap(), (0, 0));
+                drop(thread);
+            });
+        },
+        check: none,
+    },
+    Case {
         name: "a_blocking_call",
         environment: &[],
         body: || {

@@ -26,6 +26,7 @@
 
 mod io;
 
+use crate::sched::dispatch::without_giving_way;
 use ::tokio::runtime::{Builder, EnterGuard, Handle};
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -125,17 +126,22 @@ impl<F: Future> Future for Compat<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let (_inside, future) = self.inside();
-        future.poll(context)
+        // Tokio wants to be left as it was entered, thread by thread, so no other fiber may come in between.
+        without_giving_way(|| {
+            let (_inside, future) = self.inside();
+            future.poll(context)
+        })
     }
 }
 
 #[allow(unsafe_code, reason = "the future is dropped inside its runtime")]
 impl<F> Drop for Compat<F> {
     fn drop(&mut self) {
-        let _inside = self.handle.enter();
-        // SAFETY: dropped once, in place, and not used any more.
-        unsafe { ManuallyDrop::drop(&mut self.inner) };
+        without_giving_way(|| {
+            let _inside = self.handle.enter();
+            // SAFETY: dropped once, in place, and not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.inner) };
+        });
     }
 }
 
