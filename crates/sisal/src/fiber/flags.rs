@@ -52,6 +52,7 @@ impl Flags {
         self.0.get() & STAYS != 0
     }
 
+    #[cfg(feature = "tokio")]
     pub(crate) fn set_stays(&self, stays: bool) {
         self.0.set((self.0.get() & !STAYS) | (u8::from(stays) * STAYS));
     }
