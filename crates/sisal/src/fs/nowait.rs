@@ -1,7 +1,8 @@
 //! Reading what the kernel has at hand.
 
 use super::cached;
-use rustix::fs::{AtFlags, StatxFlags};
+use crate::io::MOST_SLICES;
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs;
 use std::io::IoSliceMut;
@@ -21,26 +22,35 @@ pub(super) struct Nowait {
     refused: AtomicBool,
     /// Whether it is a regular file, once that was asked.
     is_regular: OnceLock<bool>,
+    /// Whether it was opened with `O_DIRECT`, once that was asked.
+    is_direct: OnceLock<bool>,
 }
 
 impl Nowait {
     pub(super) fn new() -> Nowait {
-        Nowait { refused: AtomicBool::new(false), is_regular: OnceLock::new() }
+        Nowait { refused: AtomicBool::new(false), is_regular: OnceLock::new(), is_direct: OnceLock::new() }
     }
 
-    pub(super) fn is_possible(&self) -> bool {
-        !self.refused.load(Ordering::Relaxed) && kernel_is_right()
+    pub(super) fn is_possible(&self, file: &fs::File) -> bool {
+        !self.refused.load(Ordering::Relaxed) && kernel_is_right() && !self.is_direct(file)
+    }
+
+    /// Whether it is read past the page cache: then to be read at once means to wait for the disk, and the position is not moved by reads that
+    /// the kernel finishes later.
+    fn is_direct(&self, file: &fs::File) -> bool {
+        let asked = || rustix::fs::fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::DIRECT));
+        *self.is_direct.get_or_init(asked)
     }
 
     /// Whether the kernel can read the file by itself, and that comes to an end: from a disk, but not from a pipe or a terminal.
     pub(super) fn suits_ring(&self, file: &fs::File) -> bool {
-        self.is_possible() && *self.is_regular.get_or_init(|| cached::device_of_regular(file).is_some())
+        self.is_possible(file) && *self.is_regular.get_or_init(|| cached::device_of_regular(file).is_some())
     }
 
     /// Reads what is in the page cache; none if that says nothing, and one has to wait for the file. Less than there is room for does not
     /// mean that there is no more.
     pub(super) fn read(&self, file: &fs::File, buffers: &mut [IoSliceMut<'_>], at: u64) -> Option<usize> {
-        if !self.is_possible() {
+        if !self.is_possible(file) {
             return None;
         }
         // Empty ones at the front are passed over: what is read into them says nothing.
@@ -56,12 +66,13 @@ impl Nowait {
         };
         match read {
             Ok(count) => Some(count),
-            Err(Errno::AGAIN | Errno::INTR) => None,
-            Err(_) => {
-                // Not this file, this file system, or this kernel. If it is an error of another kind, the read that waits tells it.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                // Not this file, this file system, or this kernel.
                 self.refused.store(true, Ordering::Relaxed);
                 None
             }
+            // If it is an error, the read that waits tells it.
+            Err(_) => None,
         }
     }
 }
@@ -70,7 +81,7 @@ impl Nowait {
 fn fitting(buffers: &[IoSliceMut<'_>]) -> usize {
     let mut left = MOST;
     let fits = |buffer: &&IoSliceMut<'_>| left.checked_sub(buffer.len()).map(|rest| left = rest).is_some();
-    buffers.iter().take_while(fits).count()
+    buffers.iter().take(MOST_SLICES).take_while(fits).count()
 }
 
 /// Linux 5.9 and 5.10 may say that a file has ended where it has not (preadv2(2), BUGS).

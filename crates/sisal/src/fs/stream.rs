@@ -46,7 +46,7 @@ impl File {
         const USUAL: usize = 8 << 10;
         /// Enough to see that a file has ended.
         const PROBE: usize = 32;
-        if !self.opened.nowait.is_possible() {
+        if !self.opened.nowait.is_possible(&self.inner) {
             return Ok(false);
         }
         let Some(mut left) = self.left() else { return Ok(false) };

@@ -21,7 +21,7 @@ use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker;
-use rustix::event::EventfdFlags;
+use rustix::event::epoll::CreateFlags;
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -108,8 +108,12 @@ impl Source {
         &self,
         request: &Request,
         wanted: usize,
-        op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
+        mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
     ) -> io::Result<usize> {
+        if wanted == 0 && request.direction == Direction::Write && !self.is_closed() {
+            // Needs no room.
+            return op(self.as_fd());
+        }
         self.drive(request, op, |&done| done != 0 && done < wanted)
     }
 
@@ -330,7 +334,8 @@ fn with_epoll<R>(f: impl FnOnce(Option<&Arc<Epoll>>) -> io::Result<R>) -> io::Re
 fn bury(fd: BorrowedFd<'_>) {
     static DEAD: OnceLock<OwnedFd> = OnceLock::new();
     let dead = DEAD.get().or_else(|| {
-        let dead = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
+        // Nothing can be read from it or written to it, and it is never ready.
+        let dead = rustix::event::epoll::create(CreateFlags::CLOEXEC).ok()?;
         Some(DEAD.get_or_init(|| dead))
     });
     match dead {

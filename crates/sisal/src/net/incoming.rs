@@ -4,6 +4,7 @@ use super::{TcpListener, TcpStream, UnixListener, UnixStream};
 use crate::io::error::{is_cancelled, is_closed};
 use std::io;
 use std::iter::FusedIterator;
+use std::panic::Location;
 
 /// The connections of a listener, one after the other: what [`TcpListener::incoming`] and [`UnixListener::incoming`] return.
 ///
@@ -20,19 +21,25 @@ use std::iter::FusedIterator;
 /// ```
 #[derive(Debug)]
 pub struct Incoming<'a, L = TcpListener> {
-    listener: &'a L,
+    /// None when it has ended.
+    listener: Option<&'a L>,
 }
 
 impl<'a, L> Incoming<'a, L> {
     pub(super) fn of(listener: &'a L) -> Incoming<'a, L> {
-        Incoming { listener }
+        Incoming { listener: Some(listener) }
     }
 }
 
-fn next<S, A>(accepted: io::Result<(S, A)>) -> Option<io::Result<S>> {
-    match accepted {
-        Err(error) if is_cancelled(&error) || is_closed(&error) => None,
-        other => Some(other.map(|(stream, _)| stream)),
+impl<L> Incoming<'_, L> {
+    fn accept<S, A>(&mut self, accept: impl FnOnce(&L) -> io::Result<(S, A)>) -> Option<io::Result<S>> {
+        match accept(self.listener?) {
+            Err(error) if is_cancelled(&error) || is_closed(&error) => {
+                self.listener = None;
+                None
+            }
+            other => Some(other.map(|(stream, _)| stream)),
+        }
     }
 }
 
@@ -41,7 +48,8 @@ impl Iterator for Incoming<'_, TcpListener> {
 
     #[track_caller]
     fn next(&mut self) -> Option<io::Result<TcpStream>> {
-        next(self.listener.accept())
+        let place = Location::caller();
+        self.accept(|listener| listener.accept_until(None, place))
     }
 }
 
@@ -52,7 +60,8 @@ impl Iterator for Incoming<'_, UnixListener> {
 
     #[track_caller]
     fn next(&mut self) -> Option<io::Result<UnixStream>> {
-        next(self.listener.accept())
+        let place = Location::caller();
+        self.accept(|listener| listener.accept_until(None, place))
     }
 }
 

@@ -142,7 +142,7 @@ impl TcpListener {
         self.accept_until(Some(Moment::of(instant)), Location::caller())
     }
 
-    fn accept_until(&self, deadline: Option<Moment>, place: Place) -> io::Result<(TcpStream, SocketAddr)> {
+    pub(super) fn accept_until(&self, deadline: Option<Moment>, place: Place) -> io::Result<(TcpStream, SocketAddr)> {
         let (socket, peer) = self.socket.accept(deadline, place)?;
         Ok((TcpStream { socket }, internet(peer)?))
     }

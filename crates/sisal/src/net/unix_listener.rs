@@ -136,7 +136,7 @@ impl UnixListener {
         self.accept_until(Some(Moment::of(instant)), Location::caller())
     }
 
-    fn accept_until(&self, deadline: Option<Moment>, place: Place) -> io::Result<(UnixStream, SocketAddr)> {
+    pub(super) fn accept_until(&self, deadline: Option<Moment>, place: Place) -> io::Result<(UnixStream, SocketAddr)> {
         let (socket, peer) = self.socket.accept(deadline, place)?;
         Ok((UnixStream { socket }, unix_address::from_kernel(peer)?))
     }

@@ -23,6 +23,28 @@ fn bytes_arrive_as_they_were_sent_in_chunks_of_any_size() {
 }
 
 #[test]
+fn nothing_is_written_at_once_even_where_there_is_no_room() {
+    in_fibers_and_a_thread(|| {
+        let (mut client, _server) = tcp();
+        client.set_write_timeout(Some(Duration::from_millis(1))).unwrap();
+        while client.write(&[0; 1 << 16]).is_ok() {}
+        client.set_write_timeout(None).unwrap();
+        assert_eq!(client.write(&[]).unwrap(), 0);
+    });
+}
+
+#[test]
+fn connections_that_have_ended_do_not_begin_again() {
+    in_fibers_and_a_thread(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut incoming = listener.incoming();
+        let _ = sisal::timeout(Duration::from_millis(1), || assert!(incoming.next().is_none()));
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(incoming.next().is_none());
+    });
+}
+
+#[test]
 fn both_ends_read_and_write_at_once() {
     everywhere(|place| {
         let (client, server) = tcp();
