@@ -284,3 +284,29 @@ fn a_fiber_that_blocks_in_place_may_also_wait_and_panic() {
         assert_eq!(block_in_place(|| block_in_place(|| 7)), 7);
     });
 }
+
+#[test]
+fn where_all_stacks_are_held_a_worker_is_added_for_what_a_blocked_one_waits_for() {
+    guarded(|| {
+        let (sender, receiver) = mpsc::channel();
+        let run = Runtime::builder().workers(1).max_workers(2).max_stacks(3).run(|| {
+            let (_open, gate) = sisal::chan::bounded::<()>(1);
+            let began = Arc::new(AtomicUsize::new(0));
+            let parked = [(); 3].map(|()| {
+                let (begins, gate) = (Arc::clone(&began), gate.clone());
+                spawn(move || {
+                    begins.fetch_add(1, Ordering::Relaxed);
+                    gate.recv()
+                })
+            });
+            while began.load(Ordering::Relaxed) < 3 {
+                yield_now();
+            }
+            let fresh = spawn(move || sender.send(7).unwrap());
+            assert_eq!(block_in_place(|| receiver.recv()), Ok(7));
+            fresh.join().unwrap();
+            parked.iter().for_each(|fiber| fiber.cancel());
+        });
+        run.unwrap();
+    });
+}

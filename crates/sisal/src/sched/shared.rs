@@ -161,7 +161,7 @@ impl Shared {
     /// rely on that.
     pub(crate) fn announce_fresh_left(&self) {
         if self.has_fresh() {
-            self.announce_fresh();
+            self.tell_of_fresh();
         }
     }
 
@@ -169,10 +169,15 @@ impl Shared {
     /// monitor watches them.
     #[inline]
     pub(crate) fn announce_fresh(&self) {
-        self.idle.wake_for_fresh(|worker| self.bed(worker));
+        self.tell_of_fresh();
         if self.stuck.load(Ordering::Relaxed) > 0 {
             self.wake_stuck();
         }
+    }
+
+    #[inline]
+    fn tell_of_fresh(&self) {
+        self.idle.wake_for_fresh(|worker| self.bed(worker));
         if self.watch.is_asleep() && self.idle.all_busy() {
             self.watch.wake();
         }

@@ -45,7 +45,9 @@ pub(crate) fn start(shared: &Arc<Shared>, first: usize) -> io::Result<()> {
 }
 
 fn start_worker(shared: &Arc<Shared>, index: usize, life: Life) -> io::Result<()> {
-    let stack = first_stack(shared)?;
+    // An added one is to get others on, who may hold all that there are to be.
+    let beyond = || (life == Life::Added).then(|| shared.depot.take_beyond_limit(shared.config.class)).flatten();
+    let stack = first_stack(shared).or_else(|error| beyond().ok_or(error))?;
     let worker = Arc::clone(shared);
     shared.remotes[index].set_life(life);
     let started = spawn(shared, &format!("{}-{index}", shared.config.name), move || {
