@@ -16,7 +16,7 @@ use crate::prim::cancel::Cancelled;
 use crate::prim::id::FiberId;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
-use crate::sched::dispatch::pay_fuel;
+use crate::sched::fuel::pay_fuel;
 use crate::sched::poke::request_cancel;
 use std::fmt;
 use std::marker::PhantomData;

@@ -9,7 +9,7 @@ use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
-use crate::sched::dispatch::pay_fuel;
+use crate::sched::fuel::pay_fuel;
 use std::panic::Location;
 
 /// Joins all; the results stand in the order of the handles.

@@ -34,7 +34,7 @@ pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
 #[cfg(loom)]
 pub(crate) use self::model::{me, myself, park, pay_fuel, poke, unpark};
 #[cfg(not(loom))]
-pub(crate) use crate::sched::{dispatch::pay_fuel, poke::poke, unpark::unpark};
+pub(crate) use crate::sched::{fuel::pay_fuel, poke::poke, unpark::unpark};
 
 #[cfg(loom)]
 use self::model::burn_fuel;
@@ -42,7 +42,7 @@ use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 #[cfg(not(loom))]
-use crate::sched::dispatch::burn_fuel;
+use crate::sched::fuel::burn_fuel;
 use std::task::Context;
 
 /// What is waited for, and for how long.

@@ -195,7 +195,7 @@ impl Monitor {
     fn tick(&self) -> Duration {
         if self.is_urgent() {
             TICK
-        } else if self.some_are_busy() {
+        } else if self.shared.has_busy() {
             SLOW_TICK
         } else {
             LINGER
@@ -324,14 +324,7 @@ impl Monitor {
     fn workers_need_it(&self) -> bool {
         self.is_urgent()
             || (0..self.shared.remotes.len()).any(|worker| self.delays_others(worker))
-            || (self.shared.config.naming.watches_all() && self.some_are_busy())
-    }
-
-    fn some_are_busy(&self) -> bool {
-        let remotes = self.shared.remotes.iter().enumerate();
-        remotes
-            .into_iter()
-            .any(|(worker, remote)| remote.life() != Life::Absent && !self.shared.idle.is_sleeping(worker))
+            || (self.shared.config.naming.watches_all() && self.shared.has_busy())
     }
 
     /// Whether others wait on a worker that is busy.

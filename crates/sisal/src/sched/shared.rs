@@ -157,6 +157,12 @@ impl Shared {
         !self.injector.is_empty() || self.remotes.iter().any(Remote::has_fresh)
     }
 
+    /// Whether any worker does not sleep.
+    pub(super) fn has_busy(&self) -> bool {
+        let mut remotes = self.remotes.iter().enumerate();
+        remotes.any(|(worker, remote)| remote.life() != Life::Absent && !self.idle.is_sleeping(worker))
+    }
+
     /// As [`announce_fresh`](Self::announce_fresh), if there is fresh work anywhere: for one who does not take it although others may
     /// rely on that.
     pub(crate) fn announce_fresh_left(&self) {

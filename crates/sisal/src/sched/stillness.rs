@@ -152,10 +152,7 @@ impl Patrol {
 
     /// How long until it is time again, while any fibers run.
     pub(super) fn time_left(&self, shared: &Shared) -> Option<Duration> {
-        let is_busy = |(worker, remote): (usize, &super::remote::Remote)| {
-            remote.life() != Life::Absent && !shared.idle.is_sleeping(worker)
-        };
-        let wanted = shared.stillness.patrol.get().is_some() && shared.remotes.iter().enumerate().any(is_busy);
+        let wanted = shared.stillness.patrol.get().is_some() && shared.has_busy();
         wanted.then(|| self.due.since(Moment::now()))
     }
 

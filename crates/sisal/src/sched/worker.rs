@@ -157,7 +157,7 @@ impl Worker {
             searching: Cell::new(false),
             patience: Cell::new(super::rest::PATIENCE_AT_FIRST),
             ids: Cell::new((0, 0)),
-            fuel: Cell::new(super::dispatch::FUEL),
+            fuel: Cell::new(super::fuel::FUEL),
             starting: Cell::new(None),
             recall: Cell::new(shared.recall.load(Ordering::Relaxed)),
             sightings: (0..shared.remotes.len()).map(|_| Cell::new(Sighting::default())).collect(),

@@ -12,7 +12,7 @@ use crate::park::{self, Waiting};
 use crate::prim::fork;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
-use crate::sched::dispatch::pay_fuel;
+use crate::sched::fuel::pay_fuel;
 use crate::sched::limit::{Admission, Limit};
 use crate::sched::place::Placement;
 use crate::sched::shared::Shared;

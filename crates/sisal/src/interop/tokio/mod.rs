@@ -26,7 +26,7 @@
 
 mod io;
 
-use crate::sched::dispatch::without_giving_way;
+use crate::sched::fuel::without_giving_way;
 use ::tokio::runtime::{Builder, EnterGuard, Handle};
 use std::fmt;
 use std::mem::ManuallyDrop;

@@ -1,0 +1,74 @@
+//! Fuel: what a fiber may do without a wait before others have their turn, and where it gives way.
+
+use super::worker::{self, Worker};
+#[cfg(feature = "tokio")]
+use crate::fiber::current;
+use crate::fiber::header::FiberRef;
+use crate::prim::atomic::Ordering;
+use crate::prim::reason::Place;
+
+/// How many operations that need not wait fibers get between two yields. Few enough that fibers that wait behind do not wait long,
+/// and many enough that nobody notices (`spawn-10k` does with 128).
+pub(super) const FUEL: u32 = 512;
+
+/// Called by operations that need not wait: gives way to others after so many of them, or if the monitor has asked for it.
+#[inline]
+pub(crate) fn pay_fuel(place: Place) {
+    worker::with_fiber(|running| {
+        if let Some((worker, me)) = running {
+            let fuel = worker.fuel.get();
+            worker.fuel.set(fuel.wrapping_sub(1));
+            if fuel == 0 || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
+                worker.fuel.set(FUEL);
+                worker.give_way(me, place);
+            }
+        }
+    });
+}
+
+/// Calls `f`, in which the fiber holds something of its thread: it does not give way by itself there, only where it waits.
+#[cfg(feature = "tokio")]
+pub(crate) fn without_giving_way<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(FiberRef, bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            self.0.flags.set_stays(self.1);
+        }
+    }
+    let _restore = current::with(|current| current.fiber.get()).map(|fiber| {
+        let before = fiber.flags.stays();
+        fiber.flags.set_stays(true);
+        Restore(fiber, before)
+    });
+    f()
+}
+
+/// Called by futures that need not wait: true if after so many of them others are to have a turn. A future can't give way itself, since
+/// whoever polls it may hold something that is not to be held across that. It says that it is not ready; the next who pays gives way.
+#[inline]
+pub(crate) fn burn_fuel() -> bool {
+    worker::with_fiber(|running| {
+        let Some((worker, _)) = running else { return false };
+        let fuel = worker.fuel.get();
+        if fuel > 0 {
+            worker.fuel.set(fuel - 1);
+            return false;
+        }
+        // So that it is ready the next time, also if nobody pays.
+        worker.fuel.set(FUEL);
+        worker.remote().told.must_yield.store(1, Ordering::Relaxed);
+        true
+    })
+}
+
+impl Worker {
+    /// Lets others have a turn, if the fiber may be left here; else at its next call where it may.
+    #[cold]
+    pub(super) fn give_way(&self, me: FiberRef, place: Place) {
+        if me.flags.stays() {
+            self.remote().told.must_yield.store(1, Ordering::Relaxed);
+        } else {
+            self.yield_now(me, place);
+        }
+    }
+}
