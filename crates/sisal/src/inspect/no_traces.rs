@@ -12,6 +12,8 @@ impl Traces {
         Traces
     }
 
+    pub(super) fn reserve(&mut self, _fibers: usize) {}
+
     pub(super) fn add(&mut self, _sighted: &Sighted<'_>) {}
 
     pub(super) fn add_running(&mut self, _worker: &Remote, _running: Option<FiberId>) {}

@@ -95,6 +95,11 @@ fn look(shared: &Shared, depth: Depth) -> Survey {
             continue;
         }
         let mut running = None;
+        // Room for them is made beforehand: not while the worker waits.
+        let homed = remote.presence.homed() + 1;
+        fibers.reserve(homed);
+        waits.reserve(homed);
+        traces.reserve(homed);
         remote.presence.look(|sighted| {
             if sighted.runs {
                 running = Some(sighted.fiber.id);

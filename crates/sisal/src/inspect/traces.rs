@@ -40,6 +40,13 @@ impl Traces {
         Traces(wanted.then(|| Collected { tracer: Tracer::new(), stacks: HashMap::new(), found: HashMap::new() }))
     }
 
+    /// Makes room for those of some more fibers.
+    pub(super) fn reserve(&mut self, fibers: usize) {
+        if let Some(collected) = &mut self.0 {
+            collected.found.reserve(fibers);
+        }
+    }
+
     /// Looks at a fiber that is held, unless it runs.
     pub(super) fn add(&mut self, sighted: &Sighted<'_>) {
         let Some(collected) = self.0.as_mut().filter(|_| !sighted.runs) else { return };

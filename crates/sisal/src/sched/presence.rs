@@ -22,8 +22,8 @@ use std::cell::Cell;
 use std::panic::RefUnwindSafe;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many fibers are looked at while the worker is kept out. (With 100,000 of them and their stacks that keeps others waiting for 2 to 5 ms
-/// at worst, on a machine with two processors.)
+/// How many fibers are looked at while the worker is kept out. (With 100,000 of them and their stacks that keeps others waiting for half a
+/// millisecond: `examples/dump_cost.rs`.)
 const AT_A_TIME: usize = 128;
 
 /// See the [module](self).
