@@ -13,7 +13,9 @@ use crate::prim::reason::{Place, Reason};
 use std::mem::MaybeUninit;
 
 /// Sends `value`, by `deadline` if there is one.
-#[inline]
+///
+/// One call from the sender's code, with the channel's own inlined: a tenth of a rendezvous is calls otherwise. So is [`receive`].
+#[inline(never)]
 pub(super) fn send<T, P: SendPort<T>>(
     port: &P,
     value: T,
@@ -92,7 +94,7 @@ fn send_waiting<T, P: SendPort<T>>(
 }
 
 /// Receives a value, by `deadline` if there is one.
-#[inline]
+#[inline(never)]
 pub(super) fn receive<T, P: ReceivePort<T>>(
     port: &P,
     deadline: Option<Moment>,

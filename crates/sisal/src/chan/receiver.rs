@@ -135,7 +135,7 @@ impl<T> Receiver<T> {
         self.recv_at(Some(Moment::of(deadline)), Location::caller())
     }
 
-    #[inline]
+    #[inline(always)]
     fn recv_at(&self, deadline: Option<Moment>, place: Place) -> Result<T, RecvTimeoutError> {
         each_receiver!(self, channel => blocking::receive(&**channel, deadline, place))
     }

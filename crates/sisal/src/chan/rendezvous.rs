@@ -43,7 +43,7 @@ impl<T> Rendezvous<T> {
         Rendezvous { inner: Lock::new(Inner { orphans: VecDeque::new(), senders, receivers, closed: false }) }
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn send(&self, slot: *mut T, waiter: Option<&Waiter<Who>>) -> Attempt {
         let mut inner = self.inner.lock();
         if inner.closed {
@@ -63,7 +63,7 @@ impl<T> Rendezvous<T> {
         Attempt::Done
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn receive(&self, slot: *mut T, waiter: Option<&Waiter<Who>>) -> Attempt {
         let mut inner = self.inner.lock();
         if let Some(orphan) = inner.orphans.pop_front() {

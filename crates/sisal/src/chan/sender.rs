@@ -125,7 +125,7 @@ impl<T> Sender<T> {
         self.send_at(message, Some(Moment::of(deadline)), Location::caller())
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_at(&self, message: T, deadline: Option<Moment>, place: Place) -> Result<(), SendTimeoutError<T>> {
         match &self.0 {
             SenderFlavour::Array(channel, Policy::Wait) => blocking::send(&**channel, message, deadline, place),
