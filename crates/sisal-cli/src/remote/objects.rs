@@ -19,6 +19,9 @@ pub(crate) struct Object {
     /// The fiber that holds it.
     #[serde(default)]
     pub(crate) owner: Option<u64>,
+    /// Who holds it if no fiber does, in words.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) outsider: Text,
     /// The fiber that it is, if somebody waits for the end of one.
     #[serde(default)]
     pub(crate) fiber: Option<u64>,
@@ -36,6 +39,8 @@ impl Object {
         match &*self.kind {
             "nursery" => "children",
             "rwlock" => "readers",
+            "semaphore" => "permits free",
+            "wait group" => "members",
             _ => "inside",
         }
     }
@@ -51,7 +56,7 @@ impl fmt::Display for Object {
         match (self.length, self.capacity) {
             (Some(length), Some(capacity)) => write!(f, ", {length} of {capacity}")?,
             (Some(length), None) => write!(f, ", {length} {}", self.contents())?,
-            (None, Some(capacity)) => write!(f, ", room for {capacity}")?,
+            (None, Some(capacity)) => write!(f, ", for {capacity}")?,
             (None, None) => {}
         }
         match self.closed {
@@ -61,6 +66,7 @@ impl fmt::Display for Object {
         }
         match self.owner {
             Some(owner) => write!(f, ", held by fiber {owner}"),
+            None if !self.outsider.is_empty() => write!(f, ", held by {}", &*self.outsider),
             None => Ok(()),
         }
     }

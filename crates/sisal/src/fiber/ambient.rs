@@ -29,10 +29,19 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// A scope that follows `parents`, which have to outlive it.
-    pub(crate) fn new(owner: Who, outer: Option<NonNull<Scope>>, parents: [Option<NonNull<CancelNode>>; 2]) -> Scope {
+    /// A scope that follows `parents`, which have to outlive it; and that ends by itself, if it `expires`.
+    pub(crate) fn new(
+        owner: Who,
+        outer: Option<NonNull<Scope>>,
+        parents: [Option<NonNull<CancelNode>>; 2],
+        expires: bool,
+    ) -> Scope {
+        // SAFETY: they outlive the scope.
+        let is_limited = |parent: &NonNull<CancelNode>| unsafe { parent.as_ref() }.is_limited();
+        let new =
+            if expires || parents.iter().flatten().any(is_limited) { CancelNode::limited } else { CancelNode::new };
         Scope {
-            node: Some(CancelNode::new(Some(owner))),
+            node: Some(new(Some(owner))),
             outer,
             parents: parents.map(Cell::new),
             followers: [const { Cell::new(None) }; 2],

@@ -34,6 +34,8 @@ pub(crate) struct CancelNode {
     inner: Lock<Inner>,
     /// Who runs inside, if that is one fiber or thread.
     owner: Option<Who>,
+    /// Whether it will be cancelled by itself, or is there to be cancelled by anybody.
+    is_limited: bool,
 }
 
 struct Inner {
@@ -92,7 +94,17 @@ impl Inner {
 impl CancelNode {
     pub(crate) fn new(owner: Option<Who>) -> CancelNode {
         let inner = Inner { followers: Chain::new(), back: None };
-        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner }
+        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner, is_limited: false }
+    }
+
+    /// One that will be cancelled by itself, or by whoever wants to, or that follows one that will.
+    pub(crate) fn limited(owner: Option<Who>) -> CancelNode {
+        CancelNode { is_limited: true, ..CancelNode::new(owner) }
+    }
+
+    /// Whether it is not for ever that nothing cancels it, as far as can be known.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.is_limited
     }
 
     /// By what it was cancelled, if it was.

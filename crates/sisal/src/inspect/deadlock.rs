@@ -4,8 +4,8 @@
 //! - If something outside of the runtime can end one's wait (a descriptor, a call that blocks, a future, what [`external_wait`] says),
 //!   that is no deadlock.
 //! - Those inside [`no_deadlock_check`] are left out. If there are no others, that is none either.
-//! - Otherwise it is *certain* if some wait in a [cycle](super::graph), or if no thread of the process is left that could do anything; else
-//!   it is *possible*.
+//! - Otherwise it is *certain* if all wait in [cycles](super::graph), or for those who do, or if no thread of the process is left that could
+//!   do anything; else it is *possible*. If only some wait in a cycle, that is said of them, as it is while others run.
 //!
 //! A possible one is reported once, after a longer while, and only if somebody waits for the runtime: fibers that wait in the
 //! background for what a thread will send are nothing unusual. It is looked at again after twice the time, and so on. While a signal would
@@ -13,7 +13,8 @@
 
 #![allow(unsafe_code, reason = "objects are looked at while threads wait for them")]
 
-use super::snapshot::{FiberInfo, FiberState, Snapshot};
+use super::graph;
+use super::snapshot::{FiberInfo, FiberState, Snapshot, WorkerState};
 use super::survey::{Depth, Survey, comes_from_outside, survey};
 use super::text::{Described, Roughly};
 use crate::fiber::FiberId;
@@ -28,6 +29,7 @@ use crate::prim::say::say;
 use crate::sched::shared::Shared;
 use crate::sched::stillness::OnDeadlock;
 use crate::signal;
+use crate::spawn::Stats;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -59,7 +61,10 @@ fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
     if !is_stuck(&survey) || signal::is_cancelling() {
         return None;
     }
-    let certain = !survey.snapshot.cycles.is_empty() || (alone_before && is_alone(shared));
+    let certain = are_all_doomed(&survey) || (alone_before && is_alone(shared));
+    if !certain {
+        report_cycles(shared, &survey.snapshot, "others wait for what may come");
+    }
     if !certain && still_for < POSSIBLE_AFTER {
         return Some(POSSIBLE_AFTER);
     }
@@ -81,39 +86,66 @@ fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
             say(format_args!(
                 "sisal: exit code {EXIT_CODE} (RuntimeBuilder::on_deadlock or SISAL_ON_DEADLOCK say otherwise)\n"
             ));
-            super::trace::write_at_the_end(shared);
-            std::process::exit(EXIT_CODE);
+            end_the_process(shared);
         }
-        OnDeadlock::Cancel => shared.request_stop(),
+        OnDeadlock::Cancel if shared.stillness.cancelled.load(Ordering::Relaxed) != 0 => {
+            say(format_args!(
+                "sisal: exit code {EXIT_CODE}: those who wait could not be cancelled (a lock, or a shielded wait)\n"
+            ));
+            end_the_process(shared);
+        }
+        OnDeadlock::Cancel => {
+            shared.stillness.cancelled.store(1, Ordering::Relaxed);
+            shared.request_stop();
+            return Some(still_for * 2);
+        }
         OnDeadlock::Report | OnDeadlock::Ignore => {}
     }
     None
 }
 
-/// Reports fibers that wait for one another while others run, each cycle once.
+/// With all that is printed and written when a program ends.
+fn end_the_process(shared: &Shared) -> ! {
+    if shared.config.stats {
+        say(format_args!("sisal: {}\n", Stats::of(shared)));
+    }
+    super::trace::write_at_the_end(shared);
+    std::process::exit(EXIT_CODE);
+}
+
+/// Reports fibers that wait for one another while others run.
 fn patrol(shared: &Shared) {
+    report_cycles(shared, &survey(shared, Depth::Waits).snapshot, "others run");
+}
+
+/// Reports each cycle once.
+fn report_cycles(shared: &Shared, snapshot: &Snapshot, meanwhile: &str) {
     static REPORTED: Mutex<Vec<(Moment, FiberId)>> = Mutex::new(Vec::new());
-    let survey = survey(shared, Depth::Waits);
     let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
-    for cycle in &survey.snapshot.cycles {
+    for cycle in &snapshot.cycles {
         // A fiber that waits in a cycle does so for ever. Numbers are those of one runtime, which is known by when it began.
         let known = cycle.iter().map(|&id| (shared.started, id)).collect::<Vec<_>>();
         if !known.iter().any(|fiber| reported.contains(fiber)) {
-            say(format_args!("sisal: {}", Partial { snapshot: &survey.snapshot, cycle }));
+            say(format_args!("sisal: {}", Partial { snapshot, cycle, meanwhile }));
             reported.extend(known);
         }
     }
 }
 
-/// What is printed of a cycle while other fibers run.
+/// What is printed of a cycle while other fibers are not stuck.
 struct Partial<'a> {
     snapshot: &'a Snapshot,
     cycle: &'a [FiberId],
+    /// What the others do.
+    meanwhile: &'a str,
 }
 
 impl fmt::Display for Partial<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "deadlock: {} fibers wait for one another, while others run", self.cycle.len())?;
+        match self.cycle.len() {
+            1 => writeln!(f, "deadlock: a fiber waits for itself, while {}", self.meanwhile)?,
+            fibers => writeln!(f, "deadlock: {fibers} fibers wait for one another, while {}", self.meanwhile)?,
+        }
         let fibers = self.cycle.iter().filter_map(|&id| self.snapshot.fiber(id));
         fibers.into_iter().try_for_each(|fiber| write_fiber(f, self.snapshot, fiber))?;
         write!(f, "  ")?;
@@ -129,6 +161,12 @@ fn is_stuck(survey: &Survey) -> bool {
         fiber.state == FiberState::Parked && !seen.is_outside && seen.outlook != Outlook::External
     });
     all && any
+}
+
+/// Whether all that wait do so in a cycle, or for those who do. (Those that are meant to wait are left out.)
+fn are_all_doomed(survey: &Survey) -> bool {
+    let doomed = graph::doomed(&survey.snapshot, &survey.waits);
+    (survey.waits.iter().zip(doomed)).all(|(seen, is_doomed)| is_doomed || seen.outlook != Outlook::Inside)
 }
 
 /// Whether no thread of the process is left that could do anything.
@@ -173,7 +211,9 @@ impl fmt::Display for Report<'_> {
         }
         let added = snapshot.workers.iter().filter(|worker| worker.added).count();
         let (total, base) = (snapshot.workers.len(), snapshot.workers.len() - added);
-        writeln!(f, "  workers: {total} total, {base} base, {added} added, 0 unavailable")?;
+        let is_unavailable = |state| matches!(state, WorkerState::Blocked | WorkerState::Stuck);
+        let unavailable = snapshot.workers.iter().filter(|worker| is_unavailable(worker.state)).count();
+        writeln!(f, "  workers: {total} total, {base} base, {added} added, {unavailable} unavailable")?;
         let counts = &snapshot.counts;
         writeln!(f, "  fibers: {} parked, {} done, {} spawned", counts.parked, counts.finished, counts.spawned)?;
         for fiber in &snapshot.fibers {
@@ -186,10 +226,11 @@ impl fmt::Display for Report<'_> {
         for object in snapshot.objects.iter().filter(|object| object.fiber.is_none()) {
             writeln!(f, "  {}", Described(object))?;
         }
-        if !snapshot.cycles.is_empty() {
+        for cycle in &snapshot.cycles {
             write!(f, "  ")?;
+            snapshot.write_cycle(f, cycle)?;
         }
-        snapshot.write_cycles(f)
+        Ok(())
     }
 }
 

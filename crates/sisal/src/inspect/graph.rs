@@ -2,11 +2,13 @@
 //! each of its children.
 //!
 //! A fiber that waits for several others is stuck if one of them is, so a cycle among these edges never ends by itself. (What is sent into a
-//! channel may come from anybody, and a wait with a deadline ends by itself: such waits have no edges.)
+//! channel may come from anybody, a wait with a deadline ends by itself, and one inside [`external_wait`](super::external_wait) or
+//! [`no_deadlock_check`](super::no_deadlock_check) is as its fiber says: such waits have no edges.)
 
-use super::snapshot::{FiberState, Snapshot};
+use super::snapshot::{FiberInfo, FiberState, Snapshot};
 use super::survey::Seen;
 use crate::fiber::FiberId;
+use crate::fiber::flags::Outlook;
 use crate::prim::reason::Reason;
 use std::collections::HashMap;
 
@@ -21,6 +23,25 @@ pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
         }
     }
     found.into_iter().map(|cycle| cycle.into_iter().map(|index| snapshot.fibers[index].id).collect()).collect()
+}
+
+/// For each fiber of the snapshot whether it waits in one of its cycles, or for one that does: whether it is stuck for ever.
+pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
+    let mut waiting_for: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
+    for (place, edges) in edges(snapshot, waits).into_iter().enumerate() {
+        edges.into_iter().for_each(|to| waiting_for[to].push(place));
+    }
+    let mut doomed: Vec<bool> =
+        snapshot.fibers.iter().map(|fiber| snapshot.cycles.iter().any(|cycle| cycle.contains(&fiber.id))).collect();
+    let mut unseen: Vec<usize> = (0..doomed.len()).filter(|&place| doomed[place]).collect();
+    while let Some(place) = unseen.pop() {
+        for &waiter in &waiting_for[place] {
+            if !std::mem::replace(&mut doomed[waiter], true) {
+                unseen.push(waiter);
+            }
+        }
+    }
+    doomed
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -57,7 +78,7 @@ fn search(start: usize, edges: &[Vec<usize>], marks: &mut [Mark], found: &mut Ve
 }
 
 /// For each fiber those it waits for, by their places in the snapshot.
-fn edges(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<usize>> {
+pub(super) fn edges(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<usize>> {
     let places: HashMap<FiberId, usize> =
         snapshot.fibers.iter().enumerate().map(|(place, fiber)| (fiber.id, place)).collect();
     let objects: HashMap<usize, _> = snapshot.objects.iter().map(|object| (object.id, object)).collect();
@@ -81,11 +102,11 @@ fn edges(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<usize>> {
             None => one.and_then(|id| places.get(&id)).copied().into_iter().collect(),
         }
     };
-    let is_parked = snapshot.fibers.iter().map(|fiber| fiber.state == FiberState::Parked);
-    waits
-        .iter()
-        .zip(is_parked)
-        .map(|(seen, parked)| if parked && !seen.is_limited { of_fiber(seen) } else { Vec::new() })
+    let waits_for_ever = |fiber: &FiberInfo, seen: &Seen| {
+        fiber.state == FiberState::Parked && !seen.is_limited && seen.outlook == Outlook::Inside
+    };
+    (snapshot.fibers.iter().zip(waits))
+        .map(|(fiber, seen)| if waits_for_ever(fiber, seen) { of_fiber(seen) } else { Vec::new() })
         .collect()
 }
 

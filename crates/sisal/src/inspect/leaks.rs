@@ -1,18 +1,20 @@
 //! Fibers that have waited for long, for nothing that comes from outside.
 
+use super::graph;
 use super::snapshot::{FiberInfo, FiberState};
-use super::survey::{Depth, survey};
+use super::survey::{Depth, Seen, Survey, survey};
 use crate::fiber::flags::Outlook;
 use crate::prim::reason::Reason;
 use crate::spawn::Handle;
 use std::time::Duration;
 
 /// The fibers of the caller's runtime that have waited for longer than `older_than` for something that only other fibers or threads can
-/// bring about: a message, a lock, an end. Sleeps, descriptors, calls that block and futures are not among it, nor is what waits inside
+/// bring about, and that nobody is known to have in hand: a message, a lock of one that has ended or is itself in the list, the end of one
+/// that is. Waits with a deadline, sleeps, descriptors, calls that block and futures are not among it, nor is what waits inside
 /// [`external_wait`](super::external_wait) or [`no_deadlock_check`](super::no_deadlock_check).
 ///
-/// Whether somebody will ever bring it about can't be known; but a fiber that has waited for hours on a channel, while the others come and
-/// go in a second, has most likely been forgotten. Those that have waited longest come first.
+/// Who has the other end of a channel, or is to set an event, can't be known; but a fiber that has waited for hours on a channel, while the
+/// others come and go in a second, has most likely been forgotten. Those that have waited longest come first.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,16 +32,37 @@ pub fn leaks(older_than: Duration) -> Vec<FiberInfo> {
     let Some(handle) = Handle::current() else { return Vec::new() };
     let survey = survey(handle.shared(), Depth::Stacks);
     let age = |fiber: &FiberInfo| fiber.wait.as_ref().map_or(Duration::ZERO, |wait| wait.since);
-    let mut leaks: Vec<FiberInfo> = (survey.snapshot.fibers.into_iter().zip(survey.waits))
-        .filter(|(fiber, seen)| {
-            fiber.state == FiberState::Parked
-                && seen.outlook == Outlook::Inside
-                && !seen.is_outside
-                && seen.reason != Reason::Sleep
-                && age(fiber) > older_than
-        })
-        .map(|(fiber, _)| fiber)
+    let is_leaked = leaked(&survey, |fiber| age(fiber) > older_than);
+    let mut leaks: Vec<FiberInfo> = (survey.snapshot.fibers.into_iter().zip(is_leaked))
+        .filter_map(|(fiber, leaked)| leaked.then_some(fiber))
         .collect();
     leaks.sort_by_key(|fiber| std::cmp::Reverse(age(fiber)));
     leaks
+}
+
+/// For each fiber of the survey whether it is leaked, if those are that `is_old` says have waited for long.
+fn leaked(survey: &Survey, is_old: impl Fn(&FiberInfo) -> bool) -> Vec<bool> {
+    let (snapshot, waits) = (&survey.snapshot, &survey.waits);
+    let edges = graph::edges(snapshot, waits);
+    let may_be = |(fiber, seen): (&FiberInfo, &Seen)| {
+        let object = seen.awaited.first().and_then(|&(_, number)| snapshot.object(number));
+        fiber.state == FiberState::Parked
+            && seen.outlook == Outlook::Inside
+            && !seen.is_outside
+            && !seen.is_limited
+            && seen.reason != Reason::Sleep
+            && object.is_none_or(|object| object.outsider.is_none())
+            && is_old(fiber)
+    };
+    let mut leaked: Vec<bool> = snapshot.fibers.iter().zip(waits).map(may_be).collect();
+    // Who waits for one that is not leaked is not either, and so on. (A lock without an owner to be found was left behind by one that has
+    // ended; a fiber that is not to be found has not started.)
+    loop {
+        let awaits_others = |place: usize| match edges[place].as_slice() {
+            [] => waits[place].reason == Reason::Join,
+            others => !others.iter().any(|&other| leaked[other]),
+        };
+        let Some(place) = (0..leaked.len()).find(|&place| leaked[place] && awaits_others(place)) else { return leaked };
+        leaked[place] = false;
+    }
 }

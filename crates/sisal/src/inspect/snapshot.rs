@@ -124,7 +124,8 @@ pub struct FiberInfo {
     pub spawned_at: &'static Location<'static>,
     /// The fiber that has spawned it; none if it was a thread.
     pub spawned_by: Option<FiberId>,
-    /// How many bytes its stack may have. None for the main fiber of [`run`](crate::run), which has its thread's.
+    /// How many bytes its stack may have. None for the main fiber of [`run`](crate::run), which has its thread's, and for a fiber that runs:
+    /// it may be on the stack of its worker still, and gets one of its own when it first waits.
     pub stack_size: Option<usize>,
     /// How much of it has been used so far, in whole pages.
     pub stack_used: Option<usize>,
@@ -219,6 +220,8 @@ pub struct ObjectInfo {
     pub closed: Option<bool>,
     /// The fiber that has it, and will give it back.
     pub owner: Option<FiberId>,
+    /// Who has it instead, in words: a plain thread, or a fiber of another runtime.
+    pub outsider: Option<&'static str>,
     /// The fiber that it is.
     pub fiber: Option<FiberId>,
     /// Fibers that wait to send.

@@ -10,6 +10,7 @@ use super::snapshot::{
 };
 use super::state::state_of;
 use super::traces::Traces;
+use crate::fiber::cancel_node::CancelNode;
 use crate::fiber::flags::Outlook;
 use crate::fiber::header::Header;
 use crate::fiber::wait_note::Noted;
@@ -41,7 +42,7 @@ pub(super) struct Seen {
     pub(super) outlook: Outlook,
     /// Whether something outside of the runtime can end it.
     pub(super) is_outside: bool,
-    /// Whether it ends by itself.
+    /// Whether it ends by itself, or can be ended by a timeout or a token around it.
     pub(super) is_limited: bool,
     /// The nursery that it has opened and waits for.
     pub(super) opened: Option<usize>,
@@ -184,7 +185,7 @@ fn see(
         awaited: Vec::new(),
         outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
         is_outside: reason.is_outside(),
-        is_limited: !sighted.runs && fiber.flags.is_limited(),
+        is_limited: !sighted.runs && is_limited(fiber),
         opened: None,
     };
     if state == FiberState::Parked {
@@ -205,6 +206,12 @@ fn see(
         nursery: if sighted.runs { None } else { nursery_of(fiber) },
     };
     (info, seen)
+}
+
+/// See [`Seen::is_limited`], for a fiber that is still.
+fn is_limited(fiber: &Header) -> bool {
+    let around = || fiber.scopes().next().and_then(|scope| scope.node.as_ref()).is_some_and(CancelNode::is_limited);
+    fiber.flags.is_limited() || (fiber.flags.is_cancellable() && around())
 }
 
 fn wait_info(noted: Noted, now: Moment, object: Option<usize>) -> WaitInfo {
@@ -237,6 +244,13 @@ fn note(reason: Reason, number: usize, sight: Sight, shared: &Shared, seen: &mut
         return;
     }
     seen.awaited.push((reason, number));
+    let (owner, outsider) = match sight.owner {
+        // Numbers are those of one runtime: fibers of others are none of ours.
+        Some(Owner::Fiber { runtime, id }) if runtime == shared.number => (Some(id), None),
+        Some(Owner::Fiber { .. }) => (None, Some("a fiber of another runtime")),
+        Some(Owner::Thread(_)) => (None, Some("a plain thread")),
+        None => (None, None),
+    };
     if let Entry::Vacant(entry) = objects.entry(number) {
         entry.insert(ObjectInfo {
             id: number,
@@ -244,11 +258,8 @@ fn note(reason: Reason, number: usize, sight: Sight, shared: &Shared, seen: &mut
             capacity: sight.capacity,
             length: sight.length,
             closed: sight.closed,
-            // Numbers are those of one runtime: fibers of others are none of ours.
-            owner: match sight.owner {
-                Some(Owner::Fiber { runtime, id }) if runtime == shared.number => Some(id),
-                _ => None,
-            },
+            owner,
+            outsider,
             fiber: sight.fiber.and_then(|(runtime, id)| (runtime == std::ptr::from_ref(shared).addr()).then_some(id)),
             senders: Vec::new(),
             receivers: Vec::new(),

@@ -26,6 +26,18 @@ impl fmt::Display for Roughly {
     }
 }
 
+/// A number of bytes, in KiB where it is a whole number of them.
+struct Bytes(usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 1024, self.0 % 1024) {
+            (kib, 0) => write!(f, "{kib} KiB"),
+            _ => write!(f, "{} bytes", self.0),
+        }
+    }
+}
+
 impl fmt::Display for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = &self.counts;
@@ -91,7 +103,11 @@ impl Snapshot {
             let waits = group.iter().filter_map(|fiber| fiber.wait.as_ref()).map(|wait| wait.since);
             write!(f, ": {}, {}", wait.reason, Roughly(waits.max().unwrap_or_default()))?;
         }
-        writeln!(f, "], worker {}:", first.worker)?;
+        let mut workers: Vec<usize> = group.iter().map(|fiber| fiber.worker).collect();
+        workers.sort_unstable();
+        workers.dedup();
+        let workers: Vec<String> = workers.iter().map(usize::to_string).collect();
+        writeln!(f, "], worker{} {}:", if workers.len() == 1 { "" } else { "s" }, workers.join(", "))?;
         if let Some(wait) = &first.wait {
             writeln!(f, "    at {}", wait.place)?;
             match wait.object.and_then(|number| self.object(number)) {
@@ -101,6 +117,19 @@ impl Snapshot {
         }
         for frame in first.trace.iter().flat_map(|trace| trace.iter()) {
             writeln!(f, "      {frame}")?;
+        }
+        let size = group.iter().filter_map(|fiber| fiber.stack_size).max();
+        let used = group.iter().filter_map(|fiber| fiber.stack_used).max();
+        match (used, size) {
+            (Some(used), Some(size)) => writeln!(f, "    stack: {} used of {}", Bytes(used), Bytes(size))?,
+            (None, Some(size)) => writeln!(f, "    stack: {}", Bytes(size))?,
+            (_, None) => {}
+        }
+        match first.nursery {
+            Some(nursery) if group.iter().all(|fiber| fiber.nursery == Some(nursery)) => {
+                writeln!(f, "    in nursery {nursery:#x}")?;
+            }
+            _ => {}
         }
         write!(f, "    spawned at {}", first.spawned_at)?;
         match first.spawned_by {
@@ -145,17 +174,26 @@ impl fmt::Display for Described<'_> {
             Some(fiber) => return write!(f, "fiber {fiber}"),
             None => write!(f, "{} {:#x}", object.kind, object.id)?,
         }
-        if object.kind == "channel" {
-            let capacity = object.capacity.map_or_else(|| "no limit".to_owned(), |capacity| capacity.to_string());
-            write!(f, " (capacity {capacity}, {} inside", object.length.unwrap_or(0))?;
-            write!(f, ", {}", if object.closed == Some(true) { "closed" } else { "open" })?;
-            write!(f, ", {} sending, {} receiving)", object.senders.len(), object.receivers.len())?;
-        } else if let Some(length) = object.length {
-            let what = if object.kind == "nursery" { "children" } else { "readers" };
-            write!(f, " ({length} {what})")?;
+        let waiting = object.waiting.len() + object.threads;
+        let number = |number: Option<usize>| number.map_or_else(|| "no limit".to_owned(), |number| number.to_string());
+        let length = object.length.unwrap_or(0);
+        match object.kind {
+            "channel" => {
+                write!(f, " (capacity {}, {length} inside", number(object.capacity))?;
+                write!(f, ", {}", if object.closed == Some(true) { "closed" } else { "open" })?;
+                write!(f, ", {} sending, {} receiving)", object.senders.len(), object.receivers.len())?;
+            }
+            "nursery" => write!(f, " ({length} children)")?,
+            "rwlock" => write!(f, " ({length} readers, {waiting} waiting)")?,
+            "semaphore" => write!(f, " ({length} permits free, {waiting} waiting)")?,
+            "wait group" => write!(f, " ({length} members, {waiting} waiting)")?,
+            "barrier" | "limit of fibers" => write!(f, " (for {}, {waiting} waiting)", number(object.capacity))?,
+            _ => write!(f, " ({waiting} waiting)")?,
         }
-        if let Some(owner) = object.owner {
-            write!(f, ", held by fiber {owner}")?;
+        match (object.owner, object.outsider) {
+            (Some(owner), _) => write!(f, ", held by fiber {owner}")?,
+            (None, Some(outsider)) => write!(f, ", held by {outsider}")?,
+            (None, None) => {}
         }
         Ok(())
     }

@@ -101,6 +101,7 @@ fn write_frame(object: &mut json::Object<'_>, frame: &Frame) {
 fn write_object(object: &mut json::Object<'_>, seen: &ObjectInfo) {
     object.field("id", seen.id).field("kind", seen.kind).field("capacity", seen.capacity);
     object.field("length", seen.length).field("closed", seen.closed).field("owner", seen.owner.map(FiberId::get));
+    object.field("outsider", seen.outsider);
     object.field("fiber", seen.fiber.map(FiberId::get)).field("waiting_threads", seen.threads);
     for (name, fibers) in
         [("waiting_to_send", &seen.senders), ("waiting_to_receive", &seen.receivers), ("waiting", &seen.waiting)]

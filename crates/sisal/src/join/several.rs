@@ -7,7 +7,7 @@ use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
-use crate::prim::object::Object;
+use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use crate::sched::fuel::pay_fuel;
 use std::panic::Location;
@@ -58,6 +58,16 @@ fn join_any_at<T>(handles: &mut Vec<JoinHandle<T>>, place: Place) -> Option<(usi
     })
 }
 
+/// Those of which one is waited for.
+struct Any<'a, T>(&'a [JoinHandle<T>]);
+
+impl<T> Watched for Any<'_, T> {
+    fn sight(&self) -> Sight {
+        let ends = self.0.iter().map(|handle| (Reason::JoinAny, Object::of(&*handle.fiber())));
+        Sight { parts: ends.collect(), ..Sight::new("select") }
+    }
+}
+
 fn wait_for_any<T>(handles: &[JoinHandle<T>], place: Place) -> Result<usize, Cancelled> {
     if let Some(index) = handles.iter().position(JoinHandle::is_finished) {
         pay_fuel(place);
@@ -71,10 +81,11 @@ fn wait_for_any<T>(handles: &[JoinHandle<T>], place: Place) -> Result<usize, Can
     let woken = match done {
         // One was done before all were enlisted: the wait is over before it began, unless another has claimed it already.
         Some(index) if wait.claim_own(Woken::Object(index as u32)) => Woken::Object(index as u32),
-        _ => park::park(
-            &wait,
-            &Waiting { reason: Reason::JoinAny, object: Object::NONE, place, deadline: None, cancellable: true },
-        ),
+        _ => {
+            let any = Any(handles);
+            let object = Object::of(&any);
+            park::park(&wait, &Waiting { reason: Reason::JoinAny, object, place, deadline: None, cancellable: true })
+        }
     };
     for (fiber, waiter) in places().take(done.unwrap_or(handles.len())) {
         fiber.end.delist(waiter);

@@ -37,7 +37,7 @@ pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&Cancel
         // SAFETY: as above. What it follows has to reach us.
         unsafe { outer.as_ref().follow(&poke) };
     }
-    let scope = Scope::new(who, outer, parents);
+    let scope = Scope::new(who, outer, parents, expiry != Moment::NEVER);
     let _inside = Inside::enter(&scope, outer);
     let node = scope.node.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: made with a node"));
     if let Entry::Below(_) = entry {

@@ -138,6 +138,27 @@ impl OwnerWord {
     }
 }
 
+/// A number that is changed under a lock, and read without it by those who look.
+#[derive(Debug)]
+pub(crate) struct Tally(std::sync::atomic::AtomicUsize);
+
+impl Tally {
+    pub(crate) const fn new(number: usize) -> Tally {
+        Tally(std::sync::atomic::AtomicUsize::new(number))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// The caller has the lock.
+    #[inline]
+    pub(crate) fn set(&self, number: usize) {
+        self.0.store(number, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;

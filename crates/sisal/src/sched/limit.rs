@@ -34,7 +34,7 @@ pub(crate) enum Admission {
 
 impl Watched for Limit {
     fn sight(&self) -> Sight {
-        Sight::new("limit of fibers")
+        Sight { capacity: Some(self.most), ..Sight::new("limit of fibers") }
     }
 }
 

@@ -27,7 +27,8 @@ pub enum OnDeadlock {
     /// Report it, and end the process with exit code 124.
     #[default]
     Exit,
-    /// Report it, and stop the runtime: all waits that can be cancelled are.
+    /// Report it, and stop the runtime: all waits that can be cancelled are. If that does not help (a lock is waited for in any case), the
+    /// process ends with exit code 124.
     Cancel,
     /// Report it.
     Report,
@@ -45,6 +46,8 @@ pub(crate) struct Stillness {
     pub(crate) patrol: OnceLock<fn(&Shared)>,
     /// 1 when a possible deadlock was reported, 2 when a certain one was.
     pub(crate) reported: AtomicU8,
+    /// 1 when all waits were cancelled because of one.
+    pub(crate) cancelled: AtomicU8,
     /// 1 while a worker wants the runtime to be examined.
     asked: AtomicU32,
     pub(crate) examiner: OnceLock<Examiner>,
@@ -55,6 +58,7 @@ impl Stillness {
         Stillness {
             patrol: OnceLock::new(),
             reported: AtomicU8::new(0),
+            cancelled: AtomicU8::new(0),
             asked: AtomicU32::new(0),
             examiner: OnceLock::new(),
         }
@@ -122,7 +126,8 @@ impl Shared {
                     && remote.inbox.is_empty()
                     && remote.pokes.is_empty())
         };
-        self.phase() == Phase::Running
+        // One that stops is not looked into, unless it was stopped so that a deadlock ends.
+        (self.phase() == Phase::Running || self.stillness.cancelled.load(Ordering::Relaxed) != 0)
             && self.remotes.iter().enumerate().all(is_quiet)
             && !self.has_fresh()
             && !self.hogs.are_waiting()

@@ -51,7 +51,7 @@ struct Arrivals {
 
 impl Watched for Barrier {
     fn sight(&self) -> Sight {
-        Sight::new("barrier")
+        Sight { capacity: Some(self.needed), ..Sight::new("barrier") }
     }
 }
 

@@ -19,8 +19,8 @@ use crate::park::{self, Waiting, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::const_fn;
-use crate::prim::lock::Lock;
-use crate::prim::object::{Object, Sight, Watched};
+use crate::prim::lock::{Lock, LockGuard};
+use crate::prim::object::{Object, Sight, Tally, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::mem;
@@ -51,22 +51,26 @@ use std::time::Duration;
 /// });
 /// ```
 pub struct Semaphore {
-    permits: Lock<Permits>,
-}
-
-struct Permits {
-    free: usize,
+    /// Guarded by the lock of the line.
+    free: Tally,
     /// Each with the number of permits it wants.
-    line: Line<usize>,
+    line: Lock<Line<usize>>,
 }
 
-impl Permits {
+/// The permits and the line, while the lock is held.
+struct Permits<'a> {
+    free: &'a Tally,
+    line: LockGuard<'a, Line<usize>>,
+}
+
+impl Permits<'_> {
     /// Takes `many` if there are enough and nobody waits.
     #[inline]
     fn take(&mut self, many: usize) -> bool {
-        let enough = many <= self.free && (self.line.is_empty() || many == 0);
+        let free = self.free.get();
+        let enough = many <= free && (self.line.is_empty() || many == 0);
         if enough {
-            self.free -= many;
+            self.free.set(free - many);
         }
         enough
     }
@@ -74,8 +78,8 @@ impl Permits {
     /// Gives those in line their permits, from the first on, as far as these suffice.
     fn grant(&mut self) -> AllGranted<usize> {
         let mut all = AllGranted::none();
-        while let Some(granted) = self.line.claim_first_if(|&wanted| wanted <= self.free) {
-            self.free -= granted.data();
+        while let Some(granted) = self.line.claim_first_if(|&wanted| wanted <= self.free.get()) {
+            self.free.set(self.free.get() - granted.data());
             all.push(granted);
         }
         all
@@ -90,7 +94,7 @@ enum Ended {
 
 impl Watched for Semaphore {
     fn sight(&self) -> Sight {
-        Sight::new("semaphore")
+        Sight { length: Some(self.free.get()), ..Sight::new("semaphore") }
     }
 }
 
@@ -105,7 +109,7 @@ impl Semaphore {
         /// # drop(connection);
         /// ```
         pub fn new(permits: usize) -> Semaphore {
-            Semaphore { permits: Lock::new(Permits { free: permits, line: Line::new() }) }
+            Semaphore { free: Tally::new(permits), line: Lock::new(Line::new()) }
         }
     }
 
@@ -155,7 +159,7 @@ impl Semaphore {
     /// # drop(permit);
     /// ```
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
-        let taken = self.permits.lock().take(1);
+        let taken = self.permits().take(1);
         taken.then(|| SemaphorePermit { semaphore: self, many: 1 })
     }
 
@@ -189,7 +193,7 @@ impl Semaphore {
     /// assert_eq!(sisal::sync::Semaphore::new(3).available(), 3);
     /// ```
     pub fn available(&self) -> usize {
-        self.permits.lock().free
+        self.permits().free.get()
     }
 
     /// Adds new permits.
@@ -210,6 +214,11 @@ impl Semaphore {
     }
 
     #[inline]
+    fn permits(&self) -> Permits<'_> {
+        Permits { line: self.line.lock(), free: &self.free }
+    }
+
+    #[inline]
     fn acquire_at(&self, many: usize, place: Place) -> Result<SemaphorePermit<'_>, Cancelled> {
         if !self.try_take(many, place) {
             self.wait(many, None, place).map_err(|ended| match ended {
@@ -222,7 +231,7 @@ impl Semaphore {
 
     #[inline]
     fn try_take(&self, many: usize, place: Place) -> bool {
-        let taken = self.permits.lock().take(many);
+        let taken = self.permits().take(many);
         if taken {
             pay_fuel(place);
         }
@@ -233,7 +242,7 @@ impl Semaphore {
         let wait = Wait::new(park::me());
         let request = Request::new(&wait, many);
         {
-            let mut permits = self.permits.lock();
+            let mut permits = self.permits();
             if permits.take(many) {
                 return Ok(());
             }
@@ -253,7 +262,7 @@ impl Semaphore {
 
     #[cold]
     fn give_up(&self, request: &Request<usize>) {
-        let mut permits = self.permits.lock();
+        let mut permits = self.permits();
         permits.line.remove(request);
         let granted = permits.grant();
         drop(permits);
@@ -263,9 +272,9 @@ impl Semaphore {
     /// Adds free permits; false if there are too many of them.
     #[inline]
     fn release(&self, many: usize) -> bool {
-        let mut permits = self.permits.lock();
-        let Some(free) = permits.free.checked_add(many) else { return false };
-        permits.free = free;
+        let mut permits = self.permits();
+        let Some(free) = permits.free.get().checked_add(many) else { return false };
+        permits.free.set(free);
         if !permits.line.is_empty() {
             let granted = permits.grant();
             drop(permits);
@@ -354,7 +363,7 @@ mod loom_models {
         let wait = Wait::new(park::me());
         let request = Request::new(&wait, many);
         {
-            let mut permits = semaphore.permits.lock();
+            let mut permits = semaphore.permits();
             if permits.take(many) {
                 return true;
             }
@@ -382,7 +391,7 @@ mod loom_models {
             let taker = {
                 let semaphore = semaphore.clone();
                 thread::spawn(move || {
-                    was_first.note(semaphore.permits.lock().line.is_empty());
+                    was_first.note(semaphore.permits().line.is_empty());
                     drop(semaphore.acquire().unwrap());
                 })
             };

@@ -12,7 +12,7 @@ use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
 use crate::prim::lock::Lock;
-use crate::prim::object::{Object, Sight, Watched};
+use crate::prim::object::{Object, Sight, Tally, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
@@ -38,12 +38,13 @@ use std::sync::Arc;
 /// });
 /// ```
 pub struct WaitGroup {
-    members: Arc<Lock<Members>>,
+    members: Arc<Members>,
 }
 
 struct Members {
-    count: usize,
-    waiting: WaitList<Who>,
+    /// Guarded by the lock of the list.
+    count: Tally,
+    waiting: Lock<WaitList<Who>>,
 }
 
 impl WaitGroup {
@@ -53,7 +54,7 @@ impl WaitGroup {
     /// sisal::sync::WaitGroup::new().wait().unwrap();
     /// ```
     pub fn new() -> WaitGroup {
-        WaitGroup { members: Arc::new(Lock::new(Members { count: 1, waiting: WaitList::new() })) }
+        WaitGroup { members: Arc::new(Members { count: Tally::new(1), waiting: Lock::new(WaitList::new()) }) }
     }
 
     /// Leaves the group, and waits until all have left or wait.
@@ -77,29 +78,29 @@ impl WaitGroup {
     }
 }
 
-impl Watched for Lock<Members> {
+impl Watched for Members {
     fn sight(&self) -> Sight {
-        Sight::new("wait group")
+        Sight { length: Some(self.count.get()), ..Sight::new("wait group") }
     }
 }
 
-fn wait_for_none(members: &Arc<Lock<Members>>, place: Place) -> Result<(), Cancelled> {
+fn wait_for_none(members: &Members, place: Place) -> Result<(), Cancelled> {
     let wait = Wait::new(park::me());
     let waiter = Waiter::solo(&wait);
     {
-        let mut members = members.lock();
-        if members.count == 0 {
+        let mut waiting = members.waiting.lock();
+        if members.count.get() == 0 {
             return Ok(());
         }
         // SAFETY: claimed by the list and unparked, or removed below.
-        unsafe { members.waiting.push(&waiter) };
+        unsafe { waiting.push(&waiter) };
     }
-    let object = Object::of(&**members);
+    let object = Object::of(members);
     let waiting = Waiting { reason: Reason::WaitGroup, object, place, deadline: None, cancellable: true };
     match park::park(&wait, &waiting) {
         Woken::Object(_) => Ok(()),
         Woken::Cancelled(cause) => {
-            members.lock().waiting.remove(&waiter);
+            members.waiting.lock().remove(&waiter);
             Err(Cancelled::by(cause))
         }
         Woken::Deadline => unreachable!("INVARIANT: this wait has no deadline"),
@@ -108,18 +109,21 @@ fn wait_for_none(members: &Arc<Lock<Members>>, place: Place) -> Result<(), Cance
 
 impl Clone for WaitGroup {
     fn clone(&self) -> WaitGroup {
-        self.members.lock().count += 1;
+        let waiting = self.members.waiting.lock();
+        self.members.count.set(self.members.count.get() + 1);
+        drop(waiting);
         WaitGroup { members: Arc::clone(&self.members) }
     }
 }
 
 impl Drop for WaitGroup {
     fn drop(&mut self) {
-        let mut members = self.members.lock();
-        members.count -= 1;
-        if members.count == 0 {
-            let all = members.waiting.claim_all();
-            drop(members);
+        let mut waiting = self.members.waiting.lock();
+        let left = self.members.count.get() - 1;
+        self.members.count.set(left);
+        if left == 0 {
+            let all = waiting.claim_all();
+            drop(waiting);
             all.for_each(park::unpark);
         }
     }
@@ -133,7 +137,7 @@ impl Default for WaitGroup {
 
 impl fmt::Debug for WaitGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WaitGroup").field("count", &self.members.lock().count).finish()
+        f.debug_struct("WaitGroup").field("count", &self.members.count.get()).finish()
     }
 }
 

@@ -4,6 +4,7 @@ use crate::expected::{contains_all, none, plain};
 use crate::{A_WHILE, Case, named, run, until_reported};
 use sisal::Builder;
 use sisal::chan::bounded;
+use std::sync::Arc;
 use std::thread;
 
 pub(crate) const CASES: &[Case] = &[
@@ -44,6 +45,54 @@ pub(crate) const CASES: &[Case] = &[
             assert_eq!(ended.code, Some(0));
             assert_eq!(ended.stdout, "went on\n");
             contains_all(&plain(&ended.stderr), &["sisal: deadlock: no fiber can ever run again"]);
+        },
+    },
+    Case {
+        name: "cancelled_by_choice_in_vain",
+        environment: &[("SISAL_ON_DEADLOCK", "cancel"), ("SISAL_STATS", "1")],
+        body: || {
+            run(|| {
+                let (_sender, receiver) = bounded::<u32>(1);
+                let waiter = named("waiter", move || _ = receiver.recv());
+                let lock = sisal::sync::Mutex::new(());
+                let _guard = lock.lock();
+                drop(lock.lock());
+                drop(waiter);
+            });
+        },
+        check: |ended| {
+            assert_eq!(ended.code, Some(124));
+            let report = plain(&ended.stderr);
+            assert_eq!(report.matches("sisal: deadlock: no fiber can ever run again").count(), 1, "{report}");
+            assert!(report.contains("exit code 124: those who wait could not be cancelled"), "{report}");
+            assert!(report.contains("1 fibers spawned, 1 ended"), "its statistics: {report}");
+        },
+    },
+    Case {
+        name: "reported_by_choice",
+        environment: &[("SISAL_ON_DEADLOCK", "report")],
+        body: || {
+            let (sender, receiver) = bounded(1);
+            let thread = thread::spawn(move || {
+                until_reported();
+                sender.send(7)
+            });
+            run(|| {
+                let lock = Arc::new(sisal::sync::Mutex::new(()));
+                drop(named("stuck", move || {
+                    let _guard = lock.lock();
+                    drop(lock.lock());
+                }));
+                assert_eq!(receiver.recv(), Ok(7));
+                println!("went on");
+                std::process::exit(0);
+            });
+            drop(thread);
+        },
+        check: |ended| {
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "went on\n"));
+            let report = plain(&ended.stderr);
+            assert!(report.contains("sisal: deadlock: a fiber waits for itself, while others wait"), "{report}");
         },
     },
     Case {

@@ -154,7 +154,7 @@ pub(crate) const CASES: &[Case] = &[
             certain(ended, &["fiber #0 'main': sending to a channel at forgotten.rs"]);
             let report = plain(&ended.stderr);
             assert!(report.contains("'receiver': locking a mutex"), "{report}");
-            assert!(report.contains("on mutex _, held by fiber #0"), "{report}");
+            assert!(report.contains("on mutex _ (1 waiting), held by fiber #0"), "{report}");
         },
     },
     Case {

@@ -1,11 +1,11 @@
 //! Other threads and other runtimes, which may still see to it.
 
-use crate::expected::{none, nothing_certain, possible};
-use crate::{A_WHILE, Case, run, until_reported};
+use crate::expected::{none, nothing_certain, plain, possible};
+use crate::{A_WHILE, Case, named, run, until_reported};
 use sisal::chan::{bounded, unbounded};
 use sisal::inspect::{external_wait, no_deadlock_check};
-use sisal::sync::Mutex;
-use sisal::{Runtime, sleep, spawn};
+use sisal::sync::{Barrier, Event, Mutex};
+use sisal::{Cancelled, Runtime, sleep, spawn};
 use std::sync::Arc;
 use std::thread;
 
@@ -99,6 +99,34 @@ pub(crate) const CASES: &[Case] = &[
         check: nothing_certain,
     },
     Case {
+        name: "a_cycle_that_a_threads_timeout_ends",
+        environment: &[],
+        body: || {
+            let runtime = Runtime::new().unwrap();
+            let (lock, is_locked) = (Mutex::new(()), Event::new());
+            let (lock, is_locked) = (&lock, &is_locked);
+            let ended = sisal::timeout(A_WHILE, || {
+                runtime.handle().nursery(|n| {
+                    let second = n.spawn(move || {
+                        is_locked.wait().unwrap();
+                        drop(lock.lock());
+                    });
+                    n.spawn(move || {
+                        let _guard = lock.lock();
+                        is_locked.set();
+                        assert!(second.wait().is_err());
+                    });
+                    Ok::<(), Cancelled>(())
+                })
+            });
+            println!("{ended:?}");
+        },
+        check: |ended| {
+            nothing_certain(ended);
+            assert_eq!(ended.stdout, "Ok(())\n");
+        },
+    },
+    Case {
         name: "a_thread_that_waits_for_signals",
         environment: &[],
         body: || {
@@ -118,6 +146,94 @@ pub(crate) const CASES: &[Case] = &[
             child.wait().unwrap();
         },
         check: nothing_certain,
+    },
+    Case {
+        name: "two_locks_while_the_main_fiber_waits_for_a_thread",
+        environment: &[],
+        body: || {
+            let (sender, receiver) = bounded(1);
+            let thread = thread::spawn(move || {
+                until_reported();
+                sender.send(7)
+            });
+            let received = run(|| {
+                let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+                let both = Arc::new(Barrier::new(2));
+                for number in 0..2 {
+                    let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
+                    drop(named(["one", "other"][number], move || {
+                        let _own = locks[number].lock();
+                        both.wait();
+                        drop(locks[1 - number].lock());
+                    }));
+                }
+                let received = receiver.recv();
+                println!("{received:?}");
+                // Those two never end.
+                std::process::exit(0);
+            });
+            let _: Result<u32, sisal::chan::RecvError> = received;
+            thread.join().unwrap().unwrap();
+        },
+        check: |ended| {
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Ok(7)\n"));
+            let report = plain(&ended.stderr);
+            let partial = "sisal: deadlock: 2 fibers wait for one another, while others wait for what may come\n";
+            assert_eq!(report.matches(partial).count(), 1, "{report}");
+            assert!(report.contains("sisal: possible deadlock: ") && !report.contains("ever run again"), "{report}");
+        },
+    },
+    Case {
+        name: "locks_that_a_thread_will_give_back",
+        environment: &[],
+        body: || {
+            static LOCK: Mutex<()> = Mutex::new(());
+            let guard = LOCK.lock();
+            let thread = thread::spawn(|| run(|| drop(LOCK.lock())));
+            until_reported();
+            drop(guard);
+            thread.join().unwrap();
+        },
+        check: |ended| possible(ended, &["on mutex _ (1 waiting), held by a plain thread"]),
+    },
+    Case {
+        name: "a_future_that_a_thread_wakes_in_the_end",
+        environment: &[],
+        body: || {
+            let (sender, receiver) = bounded(1);
+            let thread = thread::spawn(move || {
+                thread::sleep(A_WHILE);
+                sender.send(7)
+            });
+            assert_eq!(run(|| sisal::block_on(async { receiver.recv_async().await })), Ok(7));
+            thread.join().unwrap().unwrap();
+        },
+        check: none,
+    },
+    Case {
+        name: "fibers_that_are_meant_to_wait_for_each_other",
+        environment: &[],
+        body: || {
+            run(|| {
+                let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+                let both = Arc::new(Barrier::new(2));
+                for number in 0..2 {
+                    let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
+                    drop(spawn(move || {
+                        let _own = locks[number].lock();
+                        both.wait();
+                        no_deadlock_check(|| drop(locks[1 - number].lock()));
+                    }));
+                }
+                let until = std::time::Instant::now() + 2 * A_WHILE;
+                while std::time::Instant::now() < until {
+                    sisal::yield_now();
+                }
+                assert!(sisal::inspect::snapshot().unwrap().cycles.is_empty());
+                std::process::exit(0);
+            })
+        },
+        check: none,
     },
     Case {
         name: "only_fibers_that_are_meant_to_wait",

@@ -85,7 +85,7 @@ function objectFields(object) {
     ["number", hex(object.id)],
     ["holds", isThere(object.length) ? number(object.length) + (isThere(object.capacity) ? " of " + number(object.capacity) : "") : null],
     ["closed", isThere(object.closed) ? (object.closed ? "yes" : "no") : null],
-    ["held by", isThere(object.owner) ? fiberLink(object.owner) : null],
+    ["held by", isThere(object.owner) ? fiberLink(object.owner) : isThere(object.outsider) ? clean(object.outsider) : null],
     ["fiber", isThere(object.fiber) ? fiberLink(object.fiber) : null],
     ["want to send", fibers(object.waiting_to_send)],
     ["want to receive", fibers(object.waiting_to_receive)],
