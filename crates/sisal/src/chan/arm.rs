@@ -178,6 +178,11 @@ impl<'a, T> SendArm<'a, T> {
         }
     }
 
+    #[inline]
+    fn holds_message(&self) -> bool {
+        self.chosen.get() != Some(Chosen::Done) && !self.taken.get()
+    }
+
     /// A channel that drops what is too much never makes a sender wait.
     fn drop_too_much(&self, attempt: Attempt) -> Attempt {
         let SenderFlavour::Array(channel, policy) = &self.sender.0 else { return attempt };
@@ -210,14 +215,14 @@ impl<'a, T> SendArm<'a, T> {
 impl<T> Arm for SendArm<'_, T> {
     #[inline]
     fn attempt(&self) -> Attempt {
-        assert!(self.chosen.get() != Some(Chosen::Done), "sisal: the message of this arm was sent");
+        assert!(self.holds_message(), "sisal: the message of this arm was sent, or taken back");
         // SAFETY: the slot holds a message until `Done` is seen, which is followed by `choose`.
         self.drop_too_much(each_sender!(self.sender, channel => unsafe { channel.try_send(self.slot()) }))
     }
 
     #[inline]
     unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt {
-        assert!(self.chosen.get() != Some(Chosen::Done), "sisal: the message of this arm was sent");
+        assert!(self.holds_message(), "sisal: the message of this arm was sent, or taken back");
         if let SenderFlavour::Array(_, Policy::DropNewest | Policy::DropOldest) = &self.sender.0 {
             return self.attempt();
         }

@@ -22,7 +22,7 @@ pub(super) fn leave<T, S: Side<T>>(side: &S, record: TaskRecord<MaybeUninit<T>>)
     let parker = record.parker().clone();
     let remains: Box<dyn Send + '_> = Box::new(Left { side: side.clone(), record });
     // SAFETY: only the lifetime is another. It is dropped while messages of this type may exist, since the unpark is done by a call of a
-    // handle of the channel.
+    // handle of the channel; or later, if a cancellation closes the channel, and then messages borrow nothing (`Nursery::close_on`).
     let remains = unsafe { std::mem::transmute::<Box<dyn Send + '_>, Remains>(remains) };
     // If the unpark has come meanwhile, it is dropped here.
     let _ = parker.leave_behind(remains);

@@ -90,7 +90,7 @@ impl<E: Send, F: FnOnce() -> R, R: ChildResult<E>> Task<'_, '_, E, F, R> {
             within(Entry::Child(nursery.node()), Moment::NEVER, |_| {
                 // SAFETY: it is there, and taken out once.
                 let f = unsafe { self.f.assume_init_read() };
-                if !is_wanted || nursery.is_cancelled() {
+                if !nursery.wants(is_wanted) {
                     return;
                 }
                 if let Err(error) = f().into_result() {

@@ -5,15 +5,17 @@
 //! a node.
 #![allow(unsafe_code, reason = "the node reaches channels by pointer")]
 
+use super::policy::discard;
 use crate::chan::Sender;
 use crate::fiber::cancel_node::{CancelNode, Follower, What};
 use crate::prim::cancel::Cause;
 use crate::prim::lock::Lock;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 
 /// The channels of one nursery.
-pub(super) struct Closing<'env>(Lock<Vec<Arc<dyn Close + 'env>>>);
+pub(super) struct Closing(Lock<Vec<Arc<dyn Close>>>);
 
 /// A channel of whatever type.
 trait Close: Send + Sync {
@@ -42,8 +44,8 @@ unsafe fn close<T: Send>(channel: NonNull<()>, _: Cause) {
     unsafe { channel.cast::<Channel<T>>().as_ref() }.sender.close();
 }
 
-impl<'env> Closing<'env> {
-    pub(super) fn new() -> Closing<'env> {
+impl Closing {
+    pub(super) fn new() -> Closing {
         Closing(Lock::new(Vec::new()))
     }
 
@@ -51,7 +53,7 @@ impl<'env> Closing<'env> {
     ///
     /// # Safety
     /// The end comes before the node goes, and not while this is being called.
-    pub(super) unsafe fn add<T: Send + 'env>(&self, node: &CancelNode, sender: Sender<T>) {
+    pub(super) unsafe fn add<T: Send + 'static>(&self, node: &CancelNode, sender: Sender<T>) {
         let channel = Arc::new_cyclic(|channel: &Weak<Channel<T>>| {
             let channel = NonNull::new(channel.as_ptr().cast_mut().cast());
             let channel = channel.unwrap_or_else(|| unreachable!("INVARIANT: a block has an address"));
@@ -65,11 +67,23 @@ impl<'env> Closing<'env> {
     }
 
     /// Closes all.
+    ///
+    /// # Panics
+    /// If something does that is dropped with a channel. All are closed nevertheless, and the node leads to none of them.
     pub(super) fn end(&self, node: &CancelNode) {
         let channels = std::mem::take(&mut *self.0.lock());
+        channels.iter().for_each(|channel| node.unfollow(channel.follower()));
+        let mut first = None;
         for channel in channels {
-            node.unfollow(channel.follower());
-            channel.close();
+            let closed = catch_unwind(AssertUnwindSafe(move || channel.close()));
+            match closed {
+                Err(payload) if first.is_none() => first = Some(payload),
+                Err(payload) => discard(payload),
+                Ok(()) => {}
+            }
+        }
+        if let Some(payload) = first {
+            resume_unwind(payload);
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct Nursery<'scope, 'env: 'scope, E> {
     runtime: Option<NonNull<Arc<Shared>>>,
     policy: Policy,
     findings: Lock<Findings<E>>,
-    closing: Closing<'env>,
+    closing: Closing,
     token: OnceLock<CancelToken>,
     name: Option<Box<str>>,
     /// Neither may be made longer or shorter, as in [`std::thread::Scope`].
@@ -101,6 +101,16 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
         self.runtime.map(|runtime| unsafe { runtime.as_ref() })
     }
 
+    /// Whether a child is to run that would or would not, by what became of its fiber.
+    #[inline]
+    pub(super) fn wants(&self, is_wanted: bool) -> bool {
+        match self.node().cause() {
+            None if is_wanted => true,
+            Some(Cause::Failure) => false,
+            _ => self.policy == Policy::RunAll,
+        }
+    }
+
     /// The body, or a child, has returned an error.
     #[cold]
     pub(super) fn failed(&self, error: E) {
@@ -130,10 +140,11 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
     /// Waits for all children, and takes everything back that leads here from outside. Returns what they have left.
     pub(super) fn end(&self, place: Place) -> Findings<E> {
         self.roster.close(place);
-        self.closing.end(self.node());
         if let Some(token) = self.token.get() {
             token.leave_nursery();
         }
+        // The last: what is dropped with a channel may panic, and then nothing may lead here any more.
+        self.closing.end(self.node());
         self.findings.lock().take()
     }
 
@@ -182,7 +193,8 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
     /// Closes this channel when the nursery is cancelled, or else when all children have ended. So whoever receives from it, outside of
     /// the nursery, comes to an end.
     ///
-    /// The nursery is one more sender until then: while it lasts, the channel is not closed by the last of the other senders.
+    /// The nursery is one more sender until then: while it lasts, the channel is not closed by the last of the other senders. Its messages
+    /// borrow nothing: whoever cancels the nursery may still be about to drop one that a future has left behind when the nursery has ended.
     ///
     /// ```
     /// sisal::run(|| {
@@ -200,7 +212,19 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
     ///     assert_eq!(sum.join().unwrap(), 45);
     /// });
     /// ```
-    pub fn close_on<T: Send + 'env>(&self, sender: &Sender<T>) {
+    ///
+    /// ```compile_fail,E0597
+    /// sisal::run(|| {
+    ///     let number = 7;
+    ///     let (sender, _receiver) = sisal::chan::bounded(8);
+    ///     sisal::nursery(|n| {
+    ///         n.close_on(&sender);
+    ///         sender.send(&number).map_err(drop)
+    ///     })
+    /// })
+    /// .unwrap();
+    /// ```
+    pub fn close_on<T: Send + 'static>(&self, sender: &Sender<T>) {
         // SAFETY: the caller is inside, so the end has not come.
         unsafe { self.closing.add(self.node(), sender.clone()) };
     }

@@ -9,6 +9,7 @@ use crate::prim::reason::Place;
 use crate::sched::worker;
 use crate::signal;
 use crate::spawn::Handle;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
@@ -84,6 +85,16 @@ where
     F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
 {
     open(Plan::default(), place, f).map_err(|errors| errors.first)
+}
+
+/// As [`nursery`](crate::nursery()), for the parts of a computation: all of them run unless one panics, whatever is cancelled around it.
+pub(crate) fn whole_nursery_at<'env, T, F>(place: Place, f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, Infallible>) -> T,
+{
+    let Ok(value) = open(Plan { policy: Policy::RunAll, ..Plan::default() }, place, |nursery| Ok(f(nursery)))
+        .map_err(|errors| errors.first);
+    value
 }
 
 impl Handle {

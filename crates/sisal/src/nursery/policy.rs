@@ -81,6 +81,8 @@ pub(super) enum Policy {
     KeepFirst,
     /// All are kept.
     KeepAll,
+    /// There are none; and children are part of a computation: they run also if what is around the nursery was cancelled.
+    RunAll,
 }
 
 /// What a panic carries.

@@ -19,6 +19,7 @@ use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
 use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
+use crate::prim::task_parker::later;
 use std::convert::Infallible;
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -175,11 +176,14 @@ impl CancelToken {
     /// Cancels it: waits inside [`run`](Self::run) return [`Cancelled`] with [`Cause::Request`], now and from now on, and so with
     /// its children. If it was cancelled before, nothing happens.
     pub fn cancel(&self) {
-        if let Above::Nursery(node) = &*self.0.above.lock() {
-            // SAFETY: the nursery is there until it has taken itself out, under this lock. This token is told by it.
-            unsafe { node.as_ref() }.cancel(Cause::Request, &poke);
-        }
-        self.0.node.cancel(Cause::Request, &poke);
+        // Tasks are woken when the lock is free: what they do may come back here.
+        later(|| {
+            if let Above::Nursery(node) = &*self.0.above.lock() {
+                // SAFETY: the nursery is there until it has taken itself out, under this lock. This token is told by it.
+                unsafe { node.as_ref() }.cancel(Cause::Request, &poke);
+            }
+            self.0.node.cancel(Cause::Request, &poke);
+        });
     }
 
     /// Whether it was cancelled.

@@ -33,7 +33,8 @@ pub(super) trait Harvest<S: Source>: Send + Sync {
 /// Runs a loop.
 pub(super) fn harvest<S: Source, H: Harvest<S>>(par: Par<S>, place: Place, harvest: H) -> H::Yield {
     let Par { mut source, grain } = par;
-    source.open();
+    // SAFETY: nobody else could: sources come here closed.
+    unsafe { source.open() };
     let len = source.positions();
     let pace = grain.map_or_else(|| Pace::new(len), Pace::grain);
     let field = Field { source, harvest, pace, place };

@@ -1,7 +1,7 @@
 //! Any number of closures that borrow from the caller, who waits for all of them.
 
 use super::enter::enter;
-use crate::nursery::{Nursery, nursery_at};
+use crate::nursery::{Nursery, whole_nursery_at};
 use std::convert::Infallible;
 use std::panic::Location;
 
@@ -15,7 +15,8 @@ pub struct Scope<'scope, 'env> {
 /// Calls `f` with a scope, and returns when `f` and all that was spawned into it have ended. So it may borrow from the caller.
 ///
 /// For work whose parts are not known beforehand; two closures are [joined](fn@super::join), which costs less. Children are fibers of
-/// their own: they may wait. For children that may fail, and to cancel them, see [`nursery`](crate::nursery()).
+/// their own: they may wait. If something around the scope is cancelled, their waits end, but all of them run: what is computed is whole.
+/// For children that may fail, and to cancel them, see [`nursery`](crate::nursery()).
 ///
 /// On a thread outside of a runtime it runs in the [default runtime](crate::Runtime::install_default); where there is none, a child is just
 /// called when it is spawned.
@@ -53,8 +54,7 @@ where
         if !crate::fiber::in_fiber() {
             return f(Scope { nursery: None });
         }
-        let Ok(value) = nursery_at(place, |nursery| Ok::<_, Infallible>(f(Scope { nursery: Some(nursery) })));
-        value
+        whole_nursery_at(place, |nursery| f(Scope { nursery: Some(nursery) }))
     })
 }
 

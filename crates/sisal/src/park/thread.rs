@@ -16,14 +16,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 thread_local! {
-    static PARKER: Arc<ThreadParker> = Arc::new(ThreadParker::new());
+    static PARKER: Cell<Option<Arc<ThreadParker>>> = const { Cell::new(None) };
     static SCOPE: Cell<Option<NonNull<Scope>>> = const { Cell::new(None) };
 }
 
 /// The calling thread's own.
 pub(super) fn parker() -> Arc<ThreadParker> {
+    let new = || Arc::new(ThreadParker::new());
+    let own = |place: &Cell<Option<Arc<ThreadParker>>>| {
+        let parker = place.take().unwrap_or_else(new);
+        place.set(Some(Arc::clone(&parker)));
+        parker
+    };
     // A thread that is ending has no thread-locals any more.
-    PARKER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(ThreadParker::new()))
+    PARKER.try_with(own).unwrap_or_else(|_| new())
+}
+
+/// Calls `f`, which may call the wakers of tasks, while a wait of this thread may be ended at any time: those are somebody else's code, and if
+/// they wait it is by another parker, so that neither gets the other's unpark.
+fn with_another_parker<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<ThreadParker>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            let own = self.0.take();
+            let _ = PARKER.try_with(|place| place.set(own));
+        }
+    }
+    let _restore = Restore(PARKER.try_with(Cell::take).unwrap_or(None));
+    f()
 }
 
 /// The innermost scope that the calling thread is inside.
@@ -106,7 +126,7 @@ fn park_by(wait: &Wait<Who>, waiting: &Waiting, mut sleep_until: impl FnMut(Mome
     let mut deadline = waiting.deadline.unwrap_or(Moment::NEVER);
     loop {
         // For the sake of what runs inside the scopes of this thread, also if its own wait can't be cancelled.
-        let cause = ambient_end();
+        let cause = with_another_parker(ambient_end);
         if let Some(cause) = cause.filter(|_| cancellable) {
             if wait.claim_own(Woken::Cancelled(cause)) {
                 return Woken::Cancelled(cause);

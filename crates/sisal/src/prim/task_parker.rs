@@ -141,25 +141,25 @@ pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
 
     impl Drop for Over {
         fn drop(&mut self) {
-            LATER.with(|later| later.depth.set(later.depth.get() - 1));
+            let _ = LATER.try_with(|later| later.depth.set(later.depth.get() - 1));
             while let Some(task) = next_of_later() {
                 task.unpark_now();
             }
         }
     }
 
-    LATER.with(|later| later.depth.set(later.depth.get() + 1));
-    let _over = Over;
+    // A thread that is about to end puts nothing off.
+    let _over = LATER.try_with(|later| later.depth.set(later.depth.get() + 1)).map(|()| Over);
     f()
 }
 
 /// One that is to be woken now, if it is time.
 #[cfg(not(loom))]
 fn next_of_later() -> Option<Arc<TaskParker>> {
-    LATER.with(|later| if later.depth.get() == 0 { later.tasks.borrow_mut().pop() } else { None })
+    LATER.try_with(|later| if later.depth.get() == 0 { later.tasks.borrow_mut().pop() } else { None }).unwrap_or(None)
 }
 
-/// Whether a task is to be woken later. A thread that is about to end puts nothing off.
+/// Whether a task is to be woken later.
 #[cfg(not(loom))]
 fn put_off(task: &Arc<TaskParker>) -> bool {
     let put = |later: &Later| {

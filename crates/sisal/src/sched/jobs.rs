@@ -105,15 +105,16 @@ impl Worker {
     pub(crate) fn expose(&self, me: FiberRef, job: NonNull<Job>) {
         // SAFETY: a job in the list of the running fiber.
         let seen = unsafe { job.as_ref() };
+        // It may be about to leave, and stand in a queue already: nothing may be done in its name.
         if let Some(scope) = seen.scope {
             // SAFETY: the scope is around the job's frame. What it follows has to reach whoever runs the job.
-            unsafe { scope.as_ref().follow(&poke) };
+            self.as_nobody(|| unsafe { scope.as_ref().follow(&poke) });
         }
         let seen_by_all = Arc::clone(seen.expose());
         // From now on a request for the end of this fiber reaches what others run for it.
         me.poke.make_reachable();
         if me.poke.is_requested() {
-            me.cancel_exposed(&poke);
+            self.as_nobody(|| me.cancel_exposed(&poke));
         }
         if let Some(limit) = &self.shared.limit {
             limit.enter_beyond();

@@ -73,7 +73,7 @@ pub(crate) const CASES: &[Case] = &[
         environment: &[("SISAL_ON_DEADLOCK", "report")],
         body: || {
             let (sender, receiver) = bounded(1);
-            let thread = thread::spawn(move || {
+            let _thread = thread::spawn(move || {
                 until_reported();
                 sender.send(7)
             });
@@ -87,7 +87,6 @@ pub(crate) const CASES: &[Case] = &[
                 println!("went on");
                 std::process::exit(0);
             });
-            drop(thread);
         },
         check: |ended| {
             assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "went on\n"));

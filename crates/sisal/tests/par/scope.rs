@@ -168,3 +168,42 @@ fn prefixes_are_those_of_a_sequential_scan() {
     with_workers(|workers| in_main_fiber(workers, all));
     all();
 }
+
+#[test]
+fn a_scope_in_a_fiber_that_was_cancelled_is_whole() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let (started, wait) = sisal::chan::bounded::<()>(0);
+            let computing = sisal::spawn(move || {
+                let _ = sisal::shield(|| started.send(()));
+                while sisal::check_cancelled().is_ok() {
+                    sisal::yield_now();
+                }
+                let mut numbers = [0; 100];
+                par::scope(|scope| numbers.iter_mut().for_each(|number| scope.spawn(|_| *number = 1)));
+                numbers
+            });
+            wait.recv().unwrap();
+            computing.cancel();
+            assert_eq!(computing.join().unwrap(), [1; 100]);
+        });
+    });
+}
+
+#[test]
+fn a_scope_in_a_runtime_that_stops_is_whole() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let handle = runtime.handle().clone();
+        let computing = runtime.spawn(move || {
+            let mut numbers = [0; 100];
+            par::scope(|scope| {
+                handle.request_stop();
+                numbers.iter_mut().for_each(|number| scope.spawn(|_| *number = 1));
+            });
+            numbers
+        });
+        assert_eq!(computing.join().unwrap(), [1; 100]);
+        shut_down(runtime);
+    });
+}

@@ -357,3 +357,19 @@ fn a_merger_of_many_channels_loses_nothing() {
         }
     });
 }
+
+#[test]
+fn a_message_that_was_taken_back_is_not_sent() {
+    use sisal::CancelToken;
+    use sisal::select::hidden::{send, wait};
+    let (sender, receiver) = bounded::<Box<u8>>(1);
+    sender.send(Box::new(0)).unwrap();
+    let arm = send(&sender, Box::new(7));
+    let token = CancelToken::new();
+    token.cancel();
+    token.run(|| wait([arm.any()]));
+    let message = arm.take().unwrap_err().into_inner();
+    receiver.recv().unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| wait([arm.any()]))).is_err());
+    assert_eq!((receiver.try_recv(), *message), (Err(TryRecvError::Empty), 7));
+}

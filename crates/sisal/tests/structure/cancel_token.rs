@@ -10,6 +10,7 @@ use sisal::{CancelToken, Cause, check_cancelled, sleep, timeout};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(1);
@@ -253,4 +254,50 @@ fn a_token_cancelled_by_the_one_it_stops_ends_its_next_wait() {
         });
         assert!(join_all(actors).into_iter().all(|slept| slept == Some(Cause::Request)));
     });
+}
+
+#[test]
+fn a_waker_may_cancel_the_token_that_calls_it() {
+    struct Again(CancelToken);
+    impl Wake for Again {
+        fn wake(self: Arc<Again>) {
+            self.0.cancel();
+        }
+    }
+    in_fibers_and_a_thread(|| {
+        let done: Result<(), ()> = sisal::nursery(|n| {
+            let token = n.token();
+            let done = token.done();
+            let mut task = Box::pin(done.recv_async());
+            let waker = Waker::from(Arc::new(Again(token.clone())));
+            assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            token.cancel();
+            assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+            Ok(())
+        });
+        done.unwrap();
+    });
+}
+
+#[test]
+fn a_token_may_be_cancelled_when_its_thread_has_nothing_left_of_its_own() {
+    struct AtTheEnd(CancelToken);
+    impl Drop for AtTheEnd {
+        fn drop(&mut self) {
+            self.0.cancel();
+        }
+    }
+    thread_local! {
+        static LAST: std::cell::RefCell<Option<AtTheEnd>> = const { std::cell::RefCell::new(None) };
+    }
+    let token = CancelToken::new();
+    let child = token.child();
+    std::thread::spawn(move || {
+        LAST.with(|last| *last.borrow_mut() = Some(AtTheEnd(token)));
+        // What comes into being later goes earlier.
+        CancelToken::new().cancel();
+    })
+    .join()
+    .unwrap();
+    assert!(child.is_cancelled());
 }

@@ -42,7 +42,7 @@ impl<'s, T: Sync> Source for Chunks<'s, T> {
         self.items.len().div_ceil(self.size.get())
     }
 
-    fn open(&mut self) {}
+    unsafe fn open(&mut self) {}
 
     unsafe fn leaf(&self, range: Range<usize>) -> slice::Chunks<'s, T> {
         self.items[items(range, self.size, self.items.len())].chunks(self.size.get())
@@ -66,7 +66,7 @@ impl<'s, T: Send> Source for ChunksMut<'s, T> {
         self.items.positions().div_ceil(self.size.get())
     }
 
-    fn open(&mut self) {}
+    unsafe fn open(&mut self) {}
 
     unsafe fn leaf(&self, range: Range<usize>) -> slice::ChunksMut<'s, T> {
         let range = items(range, self.size, self.items.positions());

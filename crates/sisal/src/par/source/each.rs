@@ -43,8 +43,9 @@ macro_rules! same_positions {
             self.source.positions()
         }
 
-        fn open(&mut self) {
-            self.source.open();
+        unsafe fn open(&mut self) {
+            // SAFETY: the caller's promise.
+            unsafe { self.source.open() };
         }
 
         unsafe fn discard(&self, range: Range<usize>) {

@@ -36,8 +36,11 @@ pub trait Source: Sized + Send + Sync + Sealed {
     fn positions(&self) -> usize;
 
     /// The loop begins: from now on items belong to whoever asks for their positions.
+    ///
+    /// # Safety
+    /// It is called once.
     #[doc(hidden)]
-    fn open(&mut self);
+    unsafe fn open(&mut self);
 
     /// # Safety
     /// The source is open. These are positions of it, and none of them has been asked for before.

@@ -46,7 +46,7 @@ impl<T: Send> Source for Owned<T> {
         self.len
     }
 
-    fn open(&mut self) {
+    unsafe fn open(&mut self) {
         // SAFETY: the items belong to those who ask for them now.
         unsafe { self.vec.set_len(0) };
         self.items = self.vec.as_mut_ptr();

@@ -27,12 +27,12 @@ impl<A: Exact, B: Exact> Source for Zip<A, B> {
         self.a.positions().min(self.b.positions())
     }
 
-    fn open(&mut self) {
+    unsafe fn open(&mut self) {
         let len = self.positions();
-        self.a.open();
-        self.b.open();
-        // SAFETY: both are open, and nobody will ask for what has no partner.
+        // SAFETY: the caller's promise. Both are open then, and nobody will ask for what has no partner.
         unsafe {
+            self.a.open();
+            self.b.open();
             self.a.discard(len..self.a.positions());
             self.b.discard(len..self.b.positions());
         }
@@ -73,8 +73,9 @@ impl<S: Exact> Source for Enumerate<S> {
         self.source.positions()
     }
 
-    fn open(&mut self) {
-        self.source.open();
+    unsafe fn open(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.source.open() };
     }
 
     unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {

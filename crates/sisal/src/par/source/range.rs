@@ -26,7 +26,7 @@ macro_rules! numbers {
                 usize::try_from(len).expect("sisal: a range has more numbers than can be counted")
             }
 
-            fn open(&mut self) {}
+            unsafe fn open(&mut self) {}
 
             unsafe fn leaf(&self, range: Range<usize>) -> Range<$number> {
                 // Wrapping, since an offset may be too big for a signed type, while the sum is not.

@@ -26,7 +26,7 @@ impl<'s, T: Sync> Source for Slice<'s, T> {
         self.0.len()
     }
 
-    fn open(&mut self) {}
+    unsafe fn open(&mut self) {}
 
     unsafe fn leaf(&self, range: Range<usize>) -> slice::Iter<'s, T> {
         self.0[range].iter()
@@ -81,7 +81,7 @@ impl<'s, T: Send> Source for SliceMut<'s, T> {
         self.len
     }
 
-    fn open(&mut self) {}
+    unsafe fn open(&mut self) {}
 
     unsafe fn leaf(&self, range: Range<usize>) -> slice::IterMut<'s, T> {
         // SAFETY: the caller's promise.
