@@ -96,12 +96,15 @@ fn take_header(head: &mut Head, name: &str, value: &str) -> Result<(), Defect> {
     Ok(())
 }
 
+/// Against lines without end.
+const LONGEST_LINE: u64 = 64 << 10;
+
 /// A line without its end.
 pub(super) fn read_line(reader: &mut impl BufRead) -> Result<String, Defect> {
     let mut line = Vec::new();
-    reader.read_until(b'\n', &mut line)?;
+    let read = reader.take(LONGEST_LINE).read_until(b'\n', &mut line)? as u64;
     if line.pop() != Some(b'\n') {
-        return not_http("it ends too early");
+        return not_http(if read == LONGEST_LINE { "a line has no end" } else { "it ends too early" });
     }
     if line.last() == Some(&b'\r') {
         line.pop();

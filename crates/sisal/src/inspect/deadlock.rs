@@ -20,16 +20,19 @@ use super::text::{Described, Roughly};
 use crate::fiber::FiberId;
 use crate::fiber::current;
 use crate::fiber::flags::Outlook;
+use crate::io;
 use crate::park::waiting_threads;
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::own_threads;
 use crate::prim::reason::Reason;
 use crate::prim::say::say;
+use crate::prim::wake_timer;
 use crate::sched::shared::Shared;
 use crate::sched::stillness::OnDeadlock;
 use crate::signal;
 use crate::spawn::Stats;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -39,6 +42,9 @@ const EXIT_CODE: i32 = 124;
 
 /// For how long nothing may happen before a possible deadlock is reported.
 const POSSIBLE_AFTER: Duration = Duration::from_secs(1);
+
+/// A runtime that nobody waits for is looked at no less often.
+const LONGEST_WITHOUT_A_LOOK: Duration = Duration::from_secs(60);
 
 /// Lets deadlocks be looked for in a runtime.
 pub(super) fn watch(shared: &Shared) {
@@ -52,7 +58,7 @@ pub(super) fn watch(shared: &Shared) {
 fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
     if !shared.has_main() && !waiting_threads::are_there() {
         // Nobody waits for it yet. Whoever made it is about and could see to it, so it is worth no look.
-        return Some(still_for * 4);
+        return Some(still_for + (still_for * 3).min(LONGEST_WITHOUT_A_LOOK));
     }
     let turns = shared.turns();
     // Before and after: whoever was gone before has done what it did, and the survey has seen it.
@@ -120,7 +126,7 @@ fn patrol(shared: &Shared) {
 
 /// Reports each cycle once.
 fn report_cycles(shared: &Shared, snapshot: &Snapshot, meanwhile: &str) {
-    static REPORTED: Mutex<Vec<(Moment, FiberId)>> = Mutex::new(Vec::new());
+    static REPORTED: Mutex<BTreeSet<(Moment, FiberId)>> = Mutex::new(BTreeSet::new());
     let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
     for cycle in &snapshot.cycles {
         // A fiber that waits in a cycle does so for ever. Numbers are those of one runtime, which is known by when it began.
@@ -169,8 +175,12 @@ fn are_all_doomed(survey: &Survey) -> bool {
     (survey.waits.iter().zip(doomed)).all(|(seen, is_doomed)| is_doomed || seen.outlook != Outlook::Inside)
 }
 
-/// Whether no thread of the process is left that could do anything.
+/// Whether no thread of the process is left that could do anything, and no task is left that time or a descriptor could wake: what becomes
+/// of that is up to its executor, which may be made of fibers.
 fn is_alone(shared: &Shared) -> bool {
+    if wake_timer::are_there() || io::has_tasks() {
+        return false;
+    }
     let mut idle = Vec::new();
     waiting_threads::look(|thread| {
         // SAFETY: the thread waits for it, until we have looked at it.

@@ -10,7 +10,7 @@ use super::survey::Seen;
 use crate::fiber::FiberId;
 use crate::fiber::flags::Outlook;
 use crate::prim::reason::Reason;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// All cycles there are; of those that share a fiber, one.
 pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
@@ -31,8 +31,8 @@ pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
     for (place, edges) in edges(snapshot, waits).into_iter().enumerate() {
         edges.into_iter().for_each(|to| waiting_for[to].push(place));
     }
-    let mut doomed: Vec<bool> =
-        snapshot.fibers.iter().map(|fiber| snapshot.cycles.iter().any(|cycle| cycle.contains(&fiber.id))).collect();
+    let in_cycles: HashSet<FiberId> = snapshot.cycles.iter().flatten().copied().collect();
+    let mut doomed: Vec<bool> = snapshot.fibers.iter().map(|fiber| in_cycles.contains(&fiber.id)).collect();
     let mut unseen: Vec<usize> = (0..doomed.len()).filter(|&place| doomed[place]).collect();
     while let Some(place) = unseen.pop() {
         for &waiter in &waiting_for[place] {

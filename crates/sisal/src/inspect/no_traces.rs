@@ -1,6 +1,7 @@
 //! Without the feature `stack-traces`: none.
 
 use super::snapshot::FiberInfo;
+use super::survey::Depth;
 use crate::prim::id::FiberId;
 use crate::sched::presence::Sighted;
 use crate::sched::remote::Remote;
@@ -8,7 +9,7 @@ use crate::sched::remote::Remote;
 pub(super) struct Traces;
 
 impl Traces {
-    pub(super) fn new(_wanted: bool) -> Traces {
+    pub(super) fn new(_depth: Depth) -> Traces {
         Traces
     }
 

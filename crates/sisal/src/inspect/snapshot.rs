@@ -47,7 +47,7 @@ pub struct Snapshot {
     pub fresh: Vec<FreshInfo>,
     /// Plain threads that wait in a call of sisal. (Of the whole process: threads belong to no runtime.)
     pub threads: Vec<ThreadInfo>,
-    /// What fibers and threads wait for.
+    /// What fibers and threads wait for, by their numbers.
     pub objects: Vec<ObjectInfo>,
     /// Fibers that wait for one another: each for the next, and the last for the first. What they wait for are locks, ends of fibers and
     /// nurseries, so nothing will ever end it.
@@ -242,7 +242,7 @@ impl Snapshot {
 
     /// The object with this number.
     pub fn object(&self, id: usize) -> Option<&ObjectInfo> {
-        self.objects.iter().find(|object| object.id == id)
+        self.objects.binary_search_by_key(&id, |object| object.id).ok().map(|place| &self.objects[place])
     }
 }
 

@@ -23,8 +23,8 @@ use crate::prim::reason::Reason;
 use crate::sched::presence::Sighted;
 use crate::sched::remote::Life;
 use crate::sched::shared::Shared;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// All that was seen, and what is not for everybody.
 pub(super) struct Survey {
@@ -58,7 +58,9 @@ pub(super) enum Depth {
     Waits,
     /// Also at those that have not started, and at how much of their stacks was used.
     Fibers,
-    /// Also at their stacks.
+    /// Also at the stack of the fiber with this number.
+    StackOf(u64),
+    /// Also at all stacks.
     Stacks,
 }
 
@@ -71,22 +73,23 @@ pub(super) fn survey(shared: &Shared, depth: Depth) -> Survey {
     let mut first = look(shared, depth);
     if !first.snapshot.cycles.is_empty() {
         let second = look(shared, Depth::Waits);
-        let waits = |survey: &Survey, id: FiberId| {
-            let place = survey.snapshot.fibers.iter().position(|fiber| fiber.id == id);
-            place.map(|place| survey.waits[place].since)
+        let begun = |survey: &Survey| -> HashMap<FiberId, Moment> {
+            let waits = survey.waits.iter().map(|seen| seen.since);
+            survey.snapshot.fibers.iter().map(|fiber| fiber.id).zip(waits).collect()
         };
-        first.snapshot.cycles = std::mem::take(&mut first.snapshot.cycles)
-            .into_iter()
-            .filter(|cycle| second.snapshot.cycles.contains(cycle))
-            .filter(|cycle| cycle.iter().all(|&id| waits(&first, id) == waits(&second, id)))
-            .collect();
+        let (before, after) = (begun(&first), begun(&second));
+        let seen_again: HashSet<_> = second.snapshot.cycles.into_iter().collect();
+        first
+            .snapshot
+            .cycles
+            .retain(|cycle| seen_again.contains(cycle) && cycle.iter().all(|id| before.get(id) == after.get(id)));
     }
     first
 }
 
 fn look(shared: &Shared, depth: Depth) -> Survey {
     let begun = Moment::now();
-    let mut traces = Traces::new(depth == Depth::Stacks);
+    let mut traces = Traces::new(depth);
     let mut fibers = Vec::new();
     let mut waits = Vec::new();
     let mut objects = Objects::new();

@@ -4,6 +4,7 @@
 use super::frame::Frame;
 use super::snapshot::FiberInfo;
 use super::stack::{Addresses, Symbols, Tracer};
+use super::survey::Depth;
 use crate::prim::id::FiberId;
 use crate::sched::blockers::install_stack_hook;
 use crate::sched::presence::Sighted;
@@ -20,6 +21,8 @@ pub(super) struct Traces(Option<Collected>);
 
 struct Collected {
     tracer: Tracer,
+    /// The only fiber whose stack is wanted, if there is one.
+    only: Option<u64>,
     /// Each stack once, with its number: most fibers stand where others do.
     stacks: HashMap<Addresses, usize>,
     /// The stack of each fiber.
@@ -27,6 +30,10 @@ struct Collected {
 }
 
 impl Collected {
+    fn wants(&self, fiber: FiberId) -> bool {
+        self.only.is_none_or(|only| fiber.get() == only)
+    }
+
     fn add(&mut self, fiber: FiberId, stack: Addresses) {
         let next = self.stacks.len();
         let number = *self.stacks.entry(stack).or_insert(next);
@@ -35,22 +42,28 @@ impl Collected {
 }
 
 impl Traces {
-    /// None are collected unless they are wanted.
-    pub(super) fn new(wanted: bool) -> Traces {
-        Traces(wanted.then(|| Collected { tracer: Tracer::new(), stacks: HashMap::new(), found: HashMap::new() }))
+    /// Those that are wanted are collected.
+    pub(super) fn new(depth: Depth) -> Traces {
+        let only = match depth {
+            Depth::Waits | Depth::Fibers => return Traces(None),
+            Depth::StackOf(id) => Some(id),
+            Depth::Stacks => None,
+        };
+        Traces(Some(Collected { tracer: Tracer::new(), only, stacks: HashMap::new(), found: HashMap::new() }))
     }
 
     /// Makes room for those of some more fibers.
     pub(super) fn reserve(&mut self, fibers: usize) {
-        if let Some(collected) = &mut self.0 {
+        if let Some(collected) = self.0.as_mut().filter(|collected| collected.only.is_none()) {
             collected.found.reserve(fibers);
         }
     }
 
     /// Looks at a fiber that is held, unless it runs.
     pub(super) fn add(&mut self, sighted: &Sighted<'_>) {
-        let Some(collected) = self.0.as_mut().filter(|_| !sighted.runs) else { return };
         let fiber = sighted.fiber;
+        let wanted = |collected: &&mut Collected| !sighted.runs && collected.wants(fiber.id);
+        let Some(collected) = self.0.as_mut().filter(wanted) else { return };
         // SAFETY: it was left there, and its worker can't resume it before it has been seen.
         let addresses = unsafe { collected.tracer.suspended(fiber.context.get(), fiber.stack.get()) };
         collected.add(fiber.id, addresses);
@@ -59,7 +72,8 @@ impl Traces {
     /// Looks at the fiber that runs on a worker, if it still is the one that was seen there. No worker is held meanwhile.
     pub(super) fn add_running(&mut self, worker: &Remote, running: Option<FiberId>) {
         let (Some(collected), Some(running)) = (&mut self.0, running) else { return };
-        if let Some(sample) = collected.tracer.running(worker, PATIENCE)
+        if collected.wants(running)
+            && let Some(sample) = collected.tracer.running(worker, PATIENCE)
             && sample.fiber == Some(running)
         {
             collected.add(running, sample.addresses);

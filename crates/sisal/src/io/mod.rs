@@ -33,6 +33,7 @@ mod tests;
 pub(crate) const MOST_SLICES: usize = 1024;
 
 pub(crate) use self::copy::COPY_BUFFER;
+pub(crate) use self::slot::has_tasks;
 pub use self::{
     copy::copy,
     error::is_cancelled,

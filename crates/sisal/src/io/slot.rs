@@ -38,6 +38,7 @@ use std::mem;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
 
 /// Which slot, and of which generation.
@@ -104,7 +105,31 @@ const MOST_TASKS: usize = 16;
 /// Who waits for one direction.
 struct Line {
     waiters: WaitList<Who>,
-    tasks: Vec<Waker>,
+    tasks: Tasks,
+}
+
+/// Tasks that are to be woken, counted for the whole process.
+struct Tasks(Vec<Waker>);
+
+static TASKS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a task may be woken by a descriptor.
+pub(crate) fn has_tasks() -> bool {
+    TASKS.load(Ordering::Relaxed) > 0
+}
+
+impl Tasks {
+    fn add(&mut self, task: Waker) {
+        TASKS.fetch_add(1, Ordering::Relaxed);
+        self.0.push(task);
+    }
+
+    fn take(&mut self) -> Vec<Waker> {
+        if !self.0.is_empty() {
+            TASKS.fetch_sub(self.0.len(), Ordering::Relaxed);
+        }
+        mem::take(&mut self.0)
+    }
 }
 
 // SAFETY: waiters are reached under the lock only.
@@ -112,7 +137,7 @@ unsafe impl Send for Line {}
 
 impl Line {
     const fn new() -> Line {
-        Line { waiters: WaitList::new(), tasks: Vec::new() }
+        Line { waiters: WaitList::new(), tasks: Tasks(Vec::new()) }
     }
 }
 
@@ -238,10 +263,10 @@ impl Slot {
         let mut mine = Some(task.clone());
         let mut crowd = Vec::new();
         let enlisted = self.enter(direction, seen, fd, Some(hearer), |line| {
-            if line.tasks.len() == MOST_TASKS {
-                crowd = mem::take(&mut line.tasks);
+            if line.tasks.0.len() == MOST_TASKS {
+                crowd = line.tasks.take();
             }
-            line.tasks.extend(mine.take());
+            mine.take().into_iter().for_each(|task| line.tasks.add(task));
         });
         crowd.into_iter().for_each(wake_task);
         enlisted
@@ -292,7 +317,7 @@ impl Slot {
         state.closed = true;
         let (registered, also) = (state.registered.take(), mem::take(&mut state.also_registered));
         let claimed = [state.readers.waiters.claim_all(), state.writers.waiters.claim_all()];
-        let tasks = [mem::take(&mut state.readers.tasks), mem::take(&mut state.writers.tasks)];
+        let tasks = [state.readers.tasks.take(), state.writers.tasks.take()];
         drop(state);
         registered.iter().chain(&also).for_each(|epoll| epoll.delete(fd));
         claimed.into_iter().flatten().for_each(&mut wake);
@@ -326,12 +351,12 @@ impl Slot {
         if readable {
             self.read.count(at_end || flags.intersects(EventFlags::RDHUP | EventFlags::PRI));
             claimed[0] = state.readers.waiters.claim_near();
-            tasks[0] = mem::take(&mut state.readers.tasks);
+            tasks[0] = state.readers.tasks.take();
         }
         if writable {
             self.write.count(at_end);
             claimed[1] = state.writers.waiters.claim_near();
-            tasks[1] = mem::take(&mut state.writers.tasks);
+            tasks[1] = state.writers.tasks.take();
         }
         let others = at_end.then(|| [state.readers.waiters.claim_all(), state.writers.waiters.claim_all()]);
         drop(state);
@@ -361,7 +386,7 @@ pub(super) fn forget_deaf() {
     for slot in slots::all() {
         let mut state = slot.state.lock();
         if state.forget_deaf() {
-            let tasks = [mem::take(&mut state.readers.tasks), mem::take(&mut state.writers.tasks)];
+            let tasks = [state.readers.tasks.take(), state.writers.tasks.take()];
             drop(state);
             tasks.into_iter().flatten().for_each(wake_task);
         }

@@ -28,10 +28,11 @@ pub(crate) struct WaitingThread {
 }
 
 impl WaitingThread {
-    /// Whether somebody has ended its wait, and it has only to be given a processor.
+    /// Whether somebody has ended its wait, or told it to look at it, and it has only to be given a processor.
     pub(crate) fn is_woken(&self) -> bool {
         // SAFETY: it stays in the thread's frame as long as this stands in the list.
-        unsafe { self.wait.as_ref() }.woken().is_some()
+        let wait = unsafe { self.wait.as_ref() };
+        wait.woken().is_some() || matches!(wait.who(), Who::Thread(parker) if parker.is_told())
     }
 }
 

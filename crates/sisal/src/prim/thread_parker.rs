@@ -127,6 +127,11 @@ impl ThreadParker {
         self.raise(POKED);
     }
 
+    /// Whether its thread has been told something that it has not heard of yet.
+    pub(crate) fn is_told(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & (UNPARKED | POKED) != 0
+    }
+
     fn raise(&self, bit: u32) {
         // ORDERING: Release pairs with the Acquire in `told`.
         let word = self.word.fetch_or(bit, Ordering::Release);

@@ -35,6 +35,11 @@ fn timers() -> MutexGuard<'static, Timers> {
     TIMERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether there are any that have not been called.
+pub(crate) fn are_there() -> bool {
+    !timers().due.is_empty()
+}
+
 impl WakeTimer {
     /// # Panics
     /// If the thread can't be started.

@@ -89,6 +89,8 @@ pub(crate) struct Shared {
     pub(crate) number: u32,
     pub(crate) started: Moment,
     next_id: AtomicU64,
+    /// How many ended waits whoever asks for the metrics has been told of.
+    pub(crate) wakes_told: AtomicU64,
 }
 
 /// How many numbers a worker takes at a time.
@@ -121,6 +123,7 @@ impl Shared {
             phase: AtomicU32::new(Phase::Running as u32),
             // #0 is the main fiber of `run`.
             next_id: AtomicU64::new(1),
+            wakes_told: AtomicU64::new(0),
             stillness: Stillness::new(),
             number: next_number(),
             started: Moment::now(),

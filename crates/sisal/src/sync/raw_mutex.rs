@@ -124,7 +124,7 @@ impl RawMutex {
         locked
     }
 
-    /// Who has the lock, or had it last.
+    /// Who has the lock, as far as it has said so.
     pub(super) fn owner(&self) -> Option<Owner> {
         self.owner.get()
     }
@@ -150,6 +150,8 @@ impl RawMutex {
     pub(super) unsafe fn unlock(&self) {
         let word = self.word.load(Ordering::Relaxed);
         debug_assert!(word & LOCKED != 0, "INVARIANT: only a lock that is held is given back");
+        // Whoever has it next says so itself, and may be kept from it for a while.
+        self.owner.clear();
         if word & (WAITING | AWAKE) == WAITING {
             self.pass_on();
         } else if let Err(now) = self.exchange(word, word & !LOCKED) {
@@ -264,8 +266,6 @@ impl RawMutex {
             Some(first) if given => {
                 // Relaxed: it is read after the unpark.
                 first.data().given.store(1, Ordering::Relaxed);
-                // It says so itself when it runs.
-                self.owner.clear();
                 LOCKED
             }
             Some(_) => AWAKE,

@@ -28,6 +28,30 @@ pub(crate) const CASES: &[Case] = &[
         check: none,
     },
     Case {
+        // An executor made by hand: what wakes its task is known to it alone.
+        name: "a_task_that_time_wakes",
+        environment: &[],
+        body: || {
+            struct Queue(sisal::chan::Sender<()>);
+            impl std::task::Wake for Queue {
+                fn wake(self: Arc<Queue>) {
+                    self.0.send(()).unwrap();
+                }
+            }
+            run(|| {
+                let (sender, woken) = bounded(1);
+                let waker = std::task::Waker::from(Arc::new(Queue(sender)));
+                let mut context = std::task::Context::from_waker(&waker);
+                let over = sisal::chan::after(A_WHILE);
+                let mut task = Box::pin(over.recv_async());
+                while task.as_mut().poll(&mut context).is_pending() {
+                    woken.recv().unwrap();
+                }
+            });
+        },
+        check: crate::expected::nothing_certain,
+    },
+    Case {
         name: "a_descriptor",
         environment: &[],
         body: || {

@@ -26,6 +26,9 @@ impl Metrics {
         let count = |which: fn(&Activity) -> &Count| activities(shared).map(|activity| which(activity).get()).sum();
         let parks: u64 = count(|activity| &activity.parks);
         let waiting = parked.values().sum::<usize>() as u64;
+        // Those who park while the others are counted are not among these: what was told once is not taken back.
+        let ended = parks.saturating_sub(waiting);
+        let wakes = shared.wakes_told.fetch_max(ended, Ordering::Relaxed).max(ended);
         let (running, started) = running_and_started(shared);
         Metrics {
             runtime: shared.config.name.clone(),
@@ -42,7 +45,7 @@ impl Metrics {
             cancelled: stats.cancelled,
             steals: count(|activity| &activity.steals),
             parks,
-            wakes: parks.saturating_sub(waiting),
+            wakes,
             switches: shared.remotes.iter().map(|remote| remote.shown.heartbeat.load(Ordering::Relaxed)).sum(),
             blocking: blocking_threads(shared),
             timers: activities(shared).map(|activity| activity.timers.load(Ordering::Relaxed)).sum(),

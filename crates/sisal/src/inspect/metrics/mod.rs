@@ -77,7 +77,7 @@ pub struct Metrics {
     pub stacks: StackMetrics,
     /// What is in the queues.
     pub queues: QueueLengths,
-    /// How long ready fibers wait for their turn: one in every 64 turns of a worker is timed.
+    /// How long ready fibers wait for their turn: one in every 1,024 turns of a worker is timed.
     pub latency: LatencyHistogram,
 }
 

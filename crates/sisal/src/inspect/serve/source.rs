@@ -4,6 +4,7 @@ use crate::inspect::snapshot::Snapshot;
 use crate::inspect::survey::{Depth, survey};
 use crate::inspect::trace::{FlightRecorder, recorded};
 use crate::spawn::Handle;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Which fibers are wanted, and how much of each.
@@ -36,16 +37,22 @@ pub trait Source: Send + Sync {
 /// The source that is real: a runtime.
 pub(super) struct Live {
     runtime: Handle,
+    /// Held by whoever looks at all fibers: what is seen of a million of them takes room, so one does at a time.
+    looking: Mutex<()>,
 }
 
 impl Live {
     pub(super) fn of(runtime: Handle) -> Live {
-        Live { runtime }
+        Live { runtime, looking: Mutex::new(()) }
     }
 
     fn snapshot(&self, selection: Selection) -> Snapshot {
-        let mut snapshot =
-            survey(self.runtime.shared(), if selection.traces { Depth::Stacks } else { Depth::Fibers }).snapshot;
+        let depth = match selection.id {
+            _ if !selection.traces => Depth::Fibers,
+            Some(id) => Depth::StackOf(id),
+            None => Depth::Stacks,
+        };
+        let mut snapshot = survey(self.runtime.shared(), depth).snapshot;
         if let Some(id) = selection.id {
             snapshot.fibers.retain(|fiber| fiber.id.get() == id);
         }
@@ -55,10 +62,12 @@ impl Live {
 
 impl Source for Live {
     fn fibers_text(&self, selection: Selection) -> String {
+        let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         self.snapshot(selection).to_string()
     }
 
     fn fibers_json(&self, selection: Selection) -> String {
+        let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         self.snapshot(selection).to_json()
     }
 

@@ -16,6 +16,7 @@ mod track;
 
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
+use crate::prim::say::say;
 use crate::prim::ticks::Calibration;
 use crate::sched::events::Position;
 use crate::sched::shared::Shared;
@@ -335,7 +336,6 @@ pub(crate) fn write_at_the_end(shared: &Shared) {
     let (Some(path), Some(beginning)) = (&shared.config.trace, shared.events.beginning()) else { return };
     let trace = Trace::take_kept(shared, &beginning);
     if let Err(error) = trace.save(path) {
-        // Nobody may listen any more.
-        let _ = writeln!(io::stderr(), "sisal: the trace could not be written to {}: {error}", path.display());
+        say(format_args!("sisal: the trace could not be written to {}: {error}\n", path.display()));
     }
 }
