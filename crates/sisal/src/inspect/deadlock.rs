@@ -226,9 +226,9 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "  workers: {total} total, {base} base, {added} added, {unavailable} unavailable")?;
         let counts = &snapshot.counts;
         writeln!(f, "  fibers: {} parked, {} done, {} spawned", counts.parked, counts.finished, counts.spawned)?;
-        for fiber in &snapshot.fibers {
-            write_fiber(f, snapshot, fiber)?;
-        }
+        let mut fibers: Vec<&FiberInfo> = snapshot.fibers.iter().collect();
+        fibers.sort_unstable_by_key(|fiber| fiber.id);
+        fibers.into_iter().try_for_each(|fiber| write_fiber(f, snapshot, fiber))?;
         for thread in &snapshot.threads {
             let name = thread.name.as_deref().unwrap_or("without a name");
             writeln!(f, "  thread {name}: {} at {}", thread.wait.reason, thread.wait.place)?;

@@ -12,7 +12,7 @@ use crate::fiber::flags::Outlook;
 use crate::prim::reason::Reason;
 use std::collections::{HashMap, HashSet};
 
-/// All cycles there are; of those that share a fiber, one.
+/// All cycles there are; of those that share a fiber, one. Each begins with the fiber of the lowest number.
 pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
     let edges = edges(snapshot, waits);
     let mut found = Vec::new();
@@ -22,7 +22,13 @@ pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
             search(start, &edges, &mut marks, &mut found);
         }
     }
-    found.into_iter().map(|cycle| cycle.into_iter().map(|index| snapshot.fibers[index].id).collect()).collect()
+    let numbers = |cycle: Vec<usize>| {
+        let mut ids: Vec<FiberId> = cycle.into_iter().map(|index| snapshot.fibers[index].id).collect();
+        let lowest = (0..ids.len()).min_by_key(|&place| ids[place]).unwrap_or(0);
+        ids.rotate_left(lowest);
+        ids
+    };
+    found.into_iter().map(numbers).collect()
 }
 
 /// For each fiber of the snapshot whether it waits in one of its cycles, or for one that does: whether it is stuck for ever.

@@ -12,6 +12,24 @@ pub(crate) fn certain(ended: &Ended, lines: &[&str]) {
     assert!(report.contains("sisal: exit code 124"), "{report}");
 }
 
+/// A certain deadlock, of which just this is said between the first line and the last. Places are given by the name of the file; objects, which
+/// stand in the order of their addresses, in the order of their lines.
+pub(crate) fn certain_with(ended: &Ended, report: &str) {
+    certain(ended, &[]);
+    let said = plain(&ended.stderr);
+    let body: Vec<&str> = said.lines().skip(1).take_while(|line| line.starts_with("  ")).collect();
+    let is_object = |line: &&&str| {
+        ["channel _", "mutex _", "nursery _", "event _"].iter().any(|kind| line.trim().starts_with(kind))
+    };
+    let (mut objects, others): (Vec<&str>, Vec<&str>) = body.iter().partition(is_object);
+    objects.sort_unstable();
+    let (mut expected_objects, expected): (Vec<&str>, Vec<&str>) =
+        report.trim_start_matches('\n').lines().partition(|line| is_object(&&line));
+    expected_objects.sort_unstable();
+    assert_eq!((others.join("\n"), objects), (expected.join("\n"), expected_objects), "all of it:\n{said}");
+    assert_eq!(said.lines().count(), body.len() + 2, "and nothing else: {said}");
+}
+
 /// Ended by itself, without a word about deadlocks.
 pub(crate) fn none(ended: &Ended) {
     assert_eq!(ended.code, Some(0), "the exit code");
