@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub taken: Duration,
     /// Its workers, those that were added included.
     pub workers: Vec<WorkerInfo>,
+    /// How many fresh fibers wait in the queue that all workers take from.
+    pub injected: usize,
     /// How many fibers there were, and are.
     pub counts: FiberCounts,
     /// All fibers that have started and have not ended.
@@ -70,6 +72,8 @@ pub struct WorkerInfo {
     pub homed: usize,
     /// How many fresh fibers wait in its own queues.
     pub queued: usize,
+    /// How many of those that live on it wait for their turn, about.
+    pub ready: usize,
 }
 
 /// What a worker does.

@@ -128,6 +128,7 @@ fn look(shared: &Shared, depth: Depth) -> Survey {
             running,
             homed: remote.presence.homed(),
             queued: remote.ring.len() + remote.lane.len(),
+            ready: remote.shown.activity.ready.load(Ordering::Relaxed) + remote.inbox.about(),
         });
     }
     traces.resolve(&mut fibers);
@@ -158,6 +159,7 @@ fn look(shared: &Shared, depth: Depth) -> Survey {
         uptime: begun.since(shared.started),
         taken: Moment::now().since(begun),
         workers,
+        injected: shared.injector.len(),
         counts,
         fibers,
         fresh,

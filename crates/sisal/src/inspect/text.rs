@@ -57,7 +57,14 @@ impl fmt::Display for Snapshot {
             if let Some(running) = worker.running.and_then(|id| self.fiber(id)) {
                 write!(f, " fiber {}", running.title())?;
             }
-            writeln!(f, "; {} fibers live here, {} fresh wait", worker.homed, worker.queued)?;
+            writeln!(
+                f,
+                "; {} fibers live here, {} are ready, {} fresh wait",
+                worker.homed, worker.ready, worker.queued
+            )?;
+        }
+        if self.injected > 0 {
+            writeln!(f, "{} fresh fibers wait for any worker", self.injected)?;
         }
         self.write_cycles(f)?;
         for group in groups(&self.fibers) {

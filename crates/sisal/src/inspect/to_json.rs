@@ -22,9 +22,11 @@ impl Snapshot {
                         object.field("index", worker.index).field("state", json::Text(worker.state));
                         object.field("added", worker.added).field("running", worker.running.map(FiberId::get));
                         object.field("homed", worker.homed).field("queued", worker.queued);
+                        object.field("ready", worker.ready);
                     });
                 })
             });
+            whole.field("injected", self.injected);
             let counts = &self.counts;
             whole.object("counts", |object| {
                 object.field("live", self.fibers.len() + counts.fresh);

@@ -70,8 +70,9 @@ function renderWorkers(snapshot) {
     const runs = worker.running === null || worker.running === undefined ? element("span", { class: "quiet" }, "–") : fiberLink(worker.running);
     const title = plural(worker.homed || 0, "fiber") + " live there" + (worker.added ? "; it was added because others were stuck" : "");
     return element("div", { class: "worker", title }, element("span", { class: "number" }, String(worker.index)), element("span", { class: "state " + stateClass(worker.state) }, clean(worker.state)),
-      element("span", { class: "cut" }, runs), element("span", { class: "quiet" }, (worker.queued ? number(worker.queued) + " fresh queued · " : "") + plural(worker.homed || 0, "fiber") + (worker.added ? " · added" : "")));
+      element("span", { class: "cut" }, runs), element("span", { class: "quiet" }, (worker.ready ? number(worker.ready) + " ready · " : "") + (worker.queued ? number(worker.queued) + " fresh queued · " : "") + plural(worker.homed || 0, "fiber") + (worker.added ? " · added" : "")));
   });
+  if (snapshot.injected) lines.push(element("p", { class: "quiet" }, plural(snapshot.injected, "fresh fiber") + " queued for any worker"));
   if (workers.length > MOST_WORKERS) lines.push(element("p", { class: "quiet" }, "and " + (workers.length - MOST_WORKERS) + " more"));
   update(byId("workers"), lines);
 }
