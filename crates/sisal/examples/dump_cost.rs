@@ -78,15 +78,15 @@ fn main() {
     {
         let [mut taken, mut undisturbed, mut beside_work, mut beside_dump] = [const { Vec::new() }; 4];
         for _ in 0..ROUNDS {
-            let (delay, time) = longest_delay(&handle, pause, || {
+            let (delay, time) = longest_delay(handle, pause, || {
                 let start = Instant::now();
                 drop(handle.dump());
                 start.elapsed()
             });
             taken.push(time);
             beside_dump.push(delay);
-            undisturbed.push(longest_delay(&handle, pause, || std::thread::sleep(time)).0);
-            beside_work.push(longest_delay(&handle, pause, || compute(time)).0);
+            undisturbed.push(longest_delay(handle, pause, || std::thread::sleep(time)).0);
+            beside_work.push(longest_delay(handle, pause, || compute(time)).0);
         }
         let worst = |times: &[Duration]| times.iter().max().copied().unwrap_or_default();
         println!(

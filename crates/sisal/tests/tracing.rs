@@ -429,3 +429,30 @@ fn a_fiber_that_blocks_its_worker_is_named_by_a_warning_and_not_on_standard_erro
     });
     ended.well().not_saying("has held worker");
 }
+
+#[cfg(feature = "stack-traces")]
+#[inline(never)]
+fn hold_worker_until_warned() {
+    while record().warnings.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    std::hint::black_box(());
+}
+
+#[cfg(feature = "stack-traces")]
+#[test]
+fn the_warning_has_the_stack_of_the_fiber() {
+    let ended = child::run(|| {
+        record();
+        let stack_of_warning = |_| {
+            let runtime = fixed(1).blocked_after(Duration::from_millis(5)).build().unwrap();
+            runtime.spawn(hold_worker_until_warned).join().unwrap();
+            shut_down(runtime);
+            record().warnings.lock().unwrap().remove(0).remove("stack")
+        };
+        // None can be had of a thread that is not given a processor in time.
+        let stack = (0..100).find_map(stack_of_warning).unwrap();
+        assert!(stack.contains("hold_worker_until_warned"), "{stack}");
+    });
+    ended.well();
+}

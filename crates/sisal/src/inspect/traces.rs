@@ -106,10 +106,15 @@ impl Traces {
 
 /// Lets what is said of a fiber that blocks its worker have its stack.
 pub(super) fn install_hook() {
-    install_stack_hook(|shared, worker| {
-        let sample = Tracer::new().running(&shared.remotes[worker], PATIENCE)?;
-        sample.fiber?;
-        let frames = Symbols::with(|symbols| symbols.resolve(&sample.addresses));
-        Some(frames.iter().map(|frame| format!("{frame}\n")).collect())
-    });
+    install_stack_hook(stack_in_turn);
+}
+
+/// The stack of a fiber that has this turn of a worker. Of nobody else, and not of what the fiber does in a later turn.
+pub(super) fn stack_in_turn(worker: &Remote, fiber: FiberId, turn: u64) -> Option<String> {
+    let sample = Tracer::new().running(worker, PATIENCE)?;
+    if (sample.fiber, sample.turn) != (Some(fiber), turn) {
+        return None;
+    }
+    let frames = Symbols::with(|symbols| symbols.resolve(&sample.addresses));
+    Some(frames.iter().map(|frame| format!("{frame}\n")).collect())
 }

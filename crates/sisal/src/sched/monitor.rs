@@ -14,6 +14,9 @@
 //! depot has stacks to trim, it wakes up for that from time to time, and while a worker is busy, to look for fibers that wait for one another. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
 //! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
 
+#[cfg(test)]
+mod tests;
+
 use super::blockers::Blocker;
 use super::remote::Life;
 use super::shared::{Phase, Shared};
@@ -254,20 +257,20 @@ impl Monitor {
         }
         let used = remote.shown.cpu_clock.read().zip(self.seen[worker].used);
         if used.is_some_and(|(now, before)| now.saturating_sub(before) >= SLICE)
-            && let Some(fiber) = remote.presence.running()
+            && let Some(fiber) = remote.running_in(self.seen[worker].heartbeat)
         {
             self.shared.hogs.remember(fiber.spawned_at());
         }
     }
 
-    /// Names the fiber that blocks `worker`, once for each place.
+    /// Names the fiber that blocks `worker`, once for each place. If the turn has ended meanwhile, whoever runs now is not to blame.
     fn name_if_due(&mut self, worker: usize) {
         let seen = &mut self.seen[worker];
         let held = self.now.since(seen.turn_since);
         if !self.shared.config.naming.is_due(held) || std::mem::replace(&mut seen.named, true) {
             return;
         }
-        if let Some(blocker) = Blocker::on(&self.shared, worker, held)
+        if let Some(blocker) = Blocker::on(&self.shared, worker, seen.heartbeat, held)
             && !self.named_places.contains(&blocker.fiber.spawned_at())
         {
             self.named_places.push(blocker.fiber.spawned_at());

@@ -5,6 +5,7 @@ use super::idle::Bed;
 use super::poke::Pokes;
 use super::presence::Presence;
 use crate::fiber::header::Header;
+use crate::fiber::info::Fiber;
 use crate::prim::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::prim::cpu_clock::CpuClock;
 use crate::prim::os_thread::OsThread;
@@ -129,6 +130,14 @@ impl Remote {
     pub(crate) fn change_life(&self, from: Life, to: Life) -> bool {
         // ORDERING: AcqRel: what the worker did in its old life comes before what it does in the new.
         self.told.life.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// What runs in this turn, if the worker is still at it.
+    pub(super) fn running_in(&self, turn: u64) -> Option<Fiber> {
+        let fiber = self.presence.running()?;
+        // ORDERING: Relaxed: a worker begins a turn before it shows, inside the gate, who has it, and that gate has just been held. So if what
+        // was found there has a later turn, that one is read here.
+        (self.shown.heartbeat.load(Ordering::Relaxed) == turn).then_some(fiber)
     }
 
     /// Whether fresh work waits here that others may take.

@@ -10,6 +10,7 @@ pub(crate) mod child;
 pub(crate) mod flavours;
 pub(crate) mod gate;
 pub(crate) mod linux;
+pub(crate) mod overheard;
 pub(crate) mod places;
 mod quiet;
 pub(crate) mod storm;

@@ -30,6 +30,7 @@ use x86_64 as arch;
 
 pub(crate) use {addresses::Addresses, symbols::Symbols};
 
+use crate::prim::atomic::Ordering;
 use crate::prim::id::FiberId;
 use crate::sched::remote::Remote;
 use framehop::{CacheNative, MustNotAllocateDuringUnwind, UnwindRegsNative, UnwinderNative};
@@ -56,6 +57,8 @@ pub(crate) struct Tracer {
 pub(crate) struct Sample {
     /// The fiber that it ran, if it ran one. It may just have been about to leave it, or to arrive there.
     pub(crate) fiber: Option<FiberId>,
+    /// The turn that it was at.
+    pub(crate) turn: u64,
     pub(crate) addresses: Addresses,
 }
 
@@ -95,7 +98,8 @@ impl Tracer {
                 let mut look_from = |from| {
                     // SAFETY: its thread is stopped, or is this one.
                     let fiber = unsafe { worker.presence.running_id() };
-                    Sample { fiber, addresses: walk(tables, memory, from) }
+                    let turn = worker.shown.heartbeat.load(Ordering::Relaxed);
+                    Sample { fiber, turn, addresses: walk(tables, memory, from) }
                 };
                 if thread == gettid() {
                     // We would wait for ourselves.

@@ -5,6 +5,7 @@ use super::*;
 use crate::fiber::current;
 use crate::fiber::header::FiberRef;
 use crate::inspect::frame::Frame;
+use crate::inspect::traces::stack_in_turn;
 use crate::prim::reason::Reason;
 use crate::sched::shared::Shared;
 use crate::sched::worker;
@@ -305,6 +306,22 @@ fn a_running_fiber_shows_where_it_is_and_goes_on() {
         let sample = busy.sample(&mut tracer);
         assert_eq!(sample.fiber, Some(busy.id));
         assert_eq!(from_spin(&sample, &mut symbols), ["spin", "c", "b", "a"]);
+    }
+    busy.end();
+}
+
+#[test]
+fn a_stack_is_told_of_the_fiber_and_the_turn_that_were_asked_for_alone() {
+    let _watchdog = Watchdog::new();
+    let runtime = one_worker();
+    let busy = Busy::spawn(runtime.handle());
+    let worker = &busy.shared.remotes[0];
+    let turn = worker.shown.heartbeat.load(Ordering::Relaxed);
+    let told = std::iter::repeat_with(|| stack_in_turn(worker, busy.id, turn)).flatten().next().unwrap();
+    assert!(told.contains("spin"), "{told}");
+    for _ in 0..20 {
+        assert_eq!(stack_in_turn(worker, busy.id, turn - 1), None, "of an earlier turn");
+        assert_eq!(stack_in_turn(worker, FiberId(busy.id.0 + 1), turn), None, "of another fiber");
     }
     busy.end();
 }

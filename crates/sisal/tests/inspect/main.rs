@@ -1,6 +1,9 @@
 //! What can be seen of a runtime, at rest and while everything moves.
 
+#[path = "../common/mod.rs"]
 mod common;
+#[cfg(feature = "stack-traces")]
+mod traces;
 
 use common::{LONG, fixed, rounds, until, watchdog::guarded, with_workers};
 use sisal::chan::{bounded, unbounded};
@@ -8,6 +11,7 @@ use sisal::inspect::{FiberInfo, FiberState, Snapshot, WorkerState, snapshot};
 use sisal::sync::{Event, Mutex};
 use sisal::{Builder, Runtime, join_all, nursery, sleep, spawn, yield_now};
 use std::collections::BTreeSet;
+use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -46,7 +50,7 @@ fn a_parked_fiber_is_seen_with_why_where_on_what_and_by_whom() {
             let wait = fiber.wait.as_ref().unwrap();
             assert_eq!(wait.reason, "receiving from a channel");
             assert_eq!((wait.place.line(), fiber.spawned_at.line()), (line, line));
-            assert!(wait.place.file().ends_with("inspect.rs"));
+            assert!(wait.place.file().ends_with("inspect/main.rs"));
             assert_eq!(fiber.spawned_by.unwrap().get(), 0, "by the main fiber");
             assert_eq!(fiber.stack_size, Some(192 << 10));
             assert!(fiber.worker < 2);
@@ -147,6 +151,41 @@ fn children_of_a_nursery_know_it() {
                 Ok(())
             });
             done.unwrap();
+        });
+    });
+}
+
+/// Touches so many bytes of its stack, and comes back.
+#[inline(never)]
+fn use_stack<const BYTES: usize>() {
+    let bytes = [black_box(1u8); BYTES];
+    black_box(&bytes);
+}
+
+#[test]
+fn a_parked_fiber_is_seen_with_how_much_of_its_stack_it_has_used() {
+    guarded(|| {
+        run(1, || {
+            let event = Arc::new(Event::new());
+            let spawn = |name, use_stack: fn()| {
+                let event = Arc::clone(&event);
+                Builder::new().name(name).spawn(move || {
+                    use_stack();
+                    event.wait().unwrap();
+                })
+            };
+            let fibers = [spawn("modest", || ()), spawn("greedy", use_stack::<{ 64 << 10 }>)];
+            let [.., seen] = ["modest", "greedy"].map(parked);
+            let used = |name| {
+                let fiber = named(&seen, name).unwrap();
+                let (used, size) = (fiber.stack_used.unwrap(), fiber.stack_size.unwrap());
+                assert!(used > 0 && used <= size && used % rustix::param::page_size() == 0, "{used} of {size}");
+                used
+            };
+            assert!(used("modest") < 64 << 10, "{seen:#?}");
+            assert!(used("greedy") >= 64 << 10, "{seen:#?}");
+            event.set();
+            join_all(fibers).into_iter().for_each(Result::unwrap);
         });
     });
 }
