@@ -92,7 +92,7 @@ pub fn fibers() -> Vec<FiberInfo> {
 /// Lets a new runtime be watched: for deadlocks, and for fibers that block their workers.
 pub(crate) fn watch(shared: &Shared) {
     deadlock::watch(shared);
-    traces::install_hook();
+    traces::install_hook(shared.config.naming.aloud);
 }
 
 impl Handle {

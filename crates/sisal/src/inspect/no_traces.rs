@@ -22,4 +22,4 @@ impl Traces {
     pub(super) fn resolve(self, _fibers: &mut [FiberInfo]) {}
 }
 
-pub(super) fn install_hook() {}
+pub(super) fn install_hook(_is_wanted: bool) {}

@@ -6,11 +6,12 @@ use super::snapshot::FiberInfo;
 use super::stack::{Addresses, Symbols, Tracer};
 use super::survey::Depth;
 use crate::prim::id::FiberId;
+use crate::prim::own_threads;
 use crate::sched::blockers::install_stack_hook;
 use crate::sched::presence::Sighted;
 use crate::sched::remote::Remote;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 /// How long to wait for a thread that is to be stopped.
@@ -105,8 +106,24 @@ impl Traces {
 }
 
 /// Lets what is said of a fiber that blocks its worker have its stack.
-pub(super) fn install_hook() {
+pub(super) fn install_hook(is_wanted: bool) {
     install_stack_hook(stack_in_turn);
+    if is_wanted {
+        learn_symbols();
+    }
+}
+
+/// The first symbol takes a tenth of a second and more, since all of the program's are read then. Whoever is to be told of a fiber at once
+/// should not have to wait for that, nor should the monitor: so it is done beforehand, once, on a thread that ends with it. (If there is
+/// no thread to be had, it is done when it is needed.)
+fn learn_symbols() {
+    static BEGUN: Once = Once::new();
+    BEGUN.call_once(|| {
+        let _ = own_threads::spawn("sisal-symbols", || {
+            let here = Tracer::new().here();
+            Symbols::with(|symbols| symbols.resolve(&here));
+        });
+    });
 }
 
 /// The stack of a fiber that has this turn of a worker. Of nobody else, and not of what the fiber does in a later turn.

@@ -18,17 +18,16 @@ use std::time::Duration;
 
 impl Metrics {
     pub(crate) fn of(shared: &Shared) -> Metrics {
-        // Asked first, since that takes longest: the rest is then of about the same moment.
+        let count = |which: fn(&Activity) -> &Count| activities(shared).map(|activity| which(activity).get()).sum();
+        // Before those who are parked are counted: so no wait is taken for ended that is not. What was told once is not taken back.
+        let parks: u64 = count(|activity| &activity.parks);
+        // It takes longest: the rest is then of about the same moment.
         let parked = parked_by_reason(shared);
+        let ended = parks.saturating_sub(parked.values().sum::<usize>() as u64);
+        let wakes = shared.wakes_told.fetch_max(ended, Ordering::Relaxed).max(ended);
         let stats = Stats::of(shared);
         let live = shared.unfinished();
         let queues = queues(shared);
-        let count = |which: fn(&Activity) -> &Count| activities(shared).map(|activity| which(activity).get()).sum();
-        let parks: u64 = count(|activity| &activity.parks);
-        let waiting = parked.values().sum::<usize>() as u64;
-        // Those who park while the others are counted are not among these: what was told once is not taken back.
-        let ended = parks.saturating_sub(waiting);
-        let wakes = shared.wakes_told.fetch_max(ended, Ordering::Relaxed).max(ended);
         let (running, started) = running_and_started(shared);
         Metrics {
             runtime: shared.config.name.clone(),

@@ -85,6 +85,13 @@ impl Tracer {
         self.modules.with_tables(|tables| walk(tables, &mut self.memory, from))
     }
 
+    /// The calls that the caller is in.
+    pub(crate) fn here(&mut self) -> Addresses {
+        // SAFETY: nothing is known.
+        unsafe { self.memory.begin(0..0) };
+        self.modules.with_tables(|tables| walk(tables, &mut self.memory, Registers::here()))
+    }
+
     /// What a worker does at this moment: its thread is stopped while that is looked at. None if it has no thread, or that
     /// can't be stopped within `patience`.
     ///
