@@ -19,11 +19,12 @@ use std::time::Duration;
 impl Metrics {
     pub(crate) fn of(shared: &Shared) -> Metrics {
         let count = |which: fn(&Activity) -> &Count| activities(shared).map(|activity| which(activity).get()).sum();
-        // Before those who are parked are counted: so no wait is taken for ended that is not. What was told once is not taken back.
-        let parks: u64 = count(|activity| &activity.parks);
+        // Before those who are parked are counted, and those who run, which may be about to: so no wait is taken for ended that is not, and
+        // what was told once need not be taken back.
+        let begun: u64 = count(|activity| &activity.parks);
         // It takes longest: the rest is then of about the same moment.
-        let parked = parked_by_reason(shared);
-        let ended = parks.saturating_sub(parked.values().sum::<usize>() as u64);
+        let (parked, may_park) = parked_by_reason(shared);
+        let ended = begun.saturating_sub((parked.values().sum::<usize>() + may_park) as u64);
         let wakes = shared.wakes_told.fetch_max(ended, Ordering::Relaxed).max(ended);
         let stats = Stats::of(shared);
         let live = shared.unfinished();
@@ -43,7 +44,7 @@ impl Metrics {
             detached_panics: stats.detached_panics,
             cancelled: stats.cancelled,
             steals: count(|activity| &activity.steals),
-            parks,
+            parks: count(|activity| &activity.parks),
             wakes,
             switches: shared.remotes.iter().map(|remote| remote.shown.heartbeat.load(Ordering::Relaxed)).sum(),
             blocking: blocking_threads(shared),
@@ -95,16 +96,18 @@ fn running_and_started(shared: &Shared) -> (usize, usize) {
 }
 
 /// How many fibers wait, by what for. Looks at all of them; nobody counts that meanwhile.
-fn parked_by_reason(shared: &Shared) -> BTreeMap<&'static str, usize> {
-    let mut parked = BTreeMap::new();
+/// How many fibers are parked, and how many run.
+fn parked_by_reason(shared: &Shared) -> (BTreeMap<&'static str, usize>, usize) {
+    let (mut parked, mut running) = (BTreeMap::new(), 0);
     for (_, remote) in present(shared) {
         remote.presence.look(|sighted| {
             if state_of(&sighted) == FiberState::Parked {
                 *parked.entry(reason_of(&sighted).as_str()).or_insert(0) += 1;
             }
+            running += usize::from(sighted.runs);
         });
     }
-    parked
+    (parked, running)
 }
 
 fn blocking_threads(shared: &Shared) -> BlockingThreads {
