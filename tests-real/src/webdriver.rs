@@ -81,9 +81,16 @@ impl Browser {
         self.command("actions", &json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": actions }] }));
     }
 
-    /// What only this browser can do.
-    pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
-        self.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }))
+    /// Shows the page as in a window of this size.
+    pub fn resize(&self, width: u32, height: u32) {
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.devtools("Emulation.setDeviceMetricsOverride", &metrics);
+    }
+
+    /// Shows the page as to somebody who prefers this colour scheme: `light` or `dark`.
+    pub fn prefer(&self, scheme: &str) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.devtools("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
     /// Every address that a request was made to since it was last asked for, and every complaint on the page's console.
@@ -102,6 +109,11 @@ impl Browser {
     pub fn screenshot(&self) -> Vec<u8> {
         let picture = self.call("GET", &format!("/session/{}/screenshot", self.session), &Value::Null);
         BASE64_STANDARD.decode(picture.as_str().unwrap()).unwrap()
+    }
+
+    /// What only this browser can do.
+    fn devtools(&self, command: &str, parameters: &Value) {
+        self.command("goog/cdp/execute", &json!({ "cmd": command, "params": parameters }));
     }
 
     fn command(&self, path: &str, body: &Value) -> Value {

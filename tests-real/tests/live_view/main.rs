@@ -2,6 +2,7 @@
 
 #[path = "../../../crates/sisal/tests/common/mod.rs"]
 mod common;
+mod looks;
 mod pictures;
 mod stage;
 mod story;

@@ -4,7 +4,6 @@ use crate::ESCAPE;
 use crate::common::watchdog::guarded;
 use crate::stage::Stage;
 use crate::story::Story;
-use serde_json::json;
 
 #[test]
 fn pictures_are_taken_when_asked_for() {
@@ -13,27 +12,19 @@ fn pictures_are_taken_when_asked_for() {
         let stage = Stage::with(Story::deadlocked(0, 400));
         let Some((browser, server)) = stage.look() else { return };
         let take = |name: &str| std::fs::write(folder.join(format!("{name}.png")), browser.screenshot()).unwrap();
-        let theme = |theme: &str| {
-            let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
-            browser.devtools("Emulation.setEmulatedMedia", &json!({ "features": features }));
-        };
-        let size = |width: u32, height: u32| {
-            let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-            browser.devtools("Emulation.setDeviceMetricsOverride", &metrics);
-        };
         for tick in 1..12 {
             stage.change(|story| *story = Story::deadlocked(tick, 380 + tick * 9 % 40));
             let before = browser.run("return state.history.length").as_u64().unwrap();
             browser.until(&format!("state.history.length > {before}"));
         }
-        theme("light");
+        browser.prefer("light");
         take("light");
         browser.press("g");
         take("graph");
         browser.press("tr");
         browser.until("document.querySelectorAll('#busiest tr').length > 0");
         take("timeline");
-        theme("dark");
+        browser.prefer("dark");
         take("timeline-dark");
         browser.press("g");
         take("graph-dark");
@@ -42,14 +33,14 @@ fn pictures_are_taken_when_asked_for() {
         browser.run("openFiber(71)");
         browser.until("document.querySelector('.trace')");
         take("detail-dark");
-        theme("light");
+        browser.prefer("light");
         take("detail");
         browser.press(ESCAPE);
-        size(660, 900);
+        browser.resize(660, 900);
         take("narrow");
-        size(420, 800);
+        browser.resize(420, 800);
         take("phone");
-        size(1400, 1000);
+        browser.resize(1400, 1000);
         browser.press("?");
         take("help");
         browser.press(ESCAPE);

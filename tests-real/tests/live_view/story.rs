@@ -55,6 +55,7 @@ impl Fiber {
 
 /// A snapshot.
 pub(crate) struct Story {
+    pub(crate) runtime: &'static str,
     pub(crate) fibers: Vec<Fiber>,
     tick: u64,
     /// Three fibers wait for each other.
@@ -90,7 +91,7 @@ impl Story {
         fibers.extend((0..8).map(worker));
         fibers.extend((0..connections).map(|at| connection(at, tick)));
         fibers.push(Fiber::running(9_000_002).named("render invoice"));
-        Story { fibers, tick, deadlock: false, stuck: false }
+        Story { runtime: "shop", fibers, tick, deadlock: false, stuck: false }
     }
 
     /// The same, with three fibers that wait for each other.
@@ -128,7 +129,7 @@ impl Story {
             step(73, "joining a fiber", ORDER),
         ];
         json!({
-            "version": 1, "runtime": "shop", "pid": 31337, "uptime_ns": (4215 + self.tick) * 1_000_000_000, "taken_ns": 152_000,
+            "version": 1, "runtime": self.runtime, "pid": 31337, "uptime_ns": (4215 + self.tick) * 1_000_000_000, "taken_ns": 152_000,
             "workers": self.workers(),
             "counts": {
                 "live": self.fibers.len() + 3, "spawned": spawned, "finished": spawned - self.fibers.len() as u64,

@@ -1,7 +1,9 @@
 //! tokio-console itself, in a terminal that tmux plays.
 
 use crate::common::watchdog::guarded;
+use crate::common::{LONG, background, shut_down};
 use crate::fake::{Fake, asleep, ready, receiving, running};
+use sisal_console::Builder;
 use sisal_console::source::{Fiber, Object};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -11,11 +13,13 @@ use std::time::{Duration, Instant};
 
 /// Less than the watchdog waits, so that what is on the screen can be told.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How often it is told what is new.
+const INTERVAL: Duration = Duration::from_millis(50);
 
 #[test]
 fn tokio_console_shows_fibers_what_they_wait_for_and_that_they_end() {
     guarded(|| {
-        if !["tokio-console", "tmux"].into_iter().all(have) {
+        if !have_all() {
             return;
         }
         let named = |name: &str, fiber| Fiber { name: Some(name.into()), ..fiber };
@@ -28,24 +32,20 @@ fn tokio_console_shows_fibers_what_they_wait_for_and_that_they_end() {
         ];
         let fake = Fake::new(fibers.clone());
         fake.set_objects(vec![Object { capacity: Some(8), ..Object::new(94, "channel") }]);
-        let console = fake.builder().interval(Duration::from_millis(50)).serve().unwrap();
-        let terminal = Terminal::start(console.address());
+        let console = fake.builder().interval(INTERVAL).serve().unwrap();
+        let terminal = Terminal::start("fake", console.address());
 
         let rows = ["accept loop", "napper", "counter", "patient", "stuck", "reason=asleep", "src/main.rs:7:9"];
         let screen =
             terminal.until(|screen| rows.iter().all(|row| screen.contains(row)) && screen.contains("Tasks (5)"));
-        let row = |name: &str| screen.lines().find(|line| line.contains(name)).unwrap();
         let states = [("accept loop", "IDLE"), ("napper", "IDLE"), ("counter", "BUSY"), ("patient", "SCHED")];
         for (name, state) in states {
-            assert!(row(name).contains(state) && row(name).contains("fiber"), "{screen}");
+            assert!(has_row(&screen, &[name, state, "fiber"]), "{screen}");
         }
         assert!(screen.contains("1 tasks have lost their wakers"), "{screen}");
 
         fake.set(vec![fibers[0].clone(), named("counter", asleep(19))]);
-        terminal.until(|screen| {
-            let row = |name: &str| screen.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
-            row("napper").contains("DONE") && row("counter").contains("IDLE")
-        });
+        terminal.until(|screen| has_row(screen, &["napper", "DONE"]) && has_row(screen, &["counter", "IDLE"]));
 
         terminal.press("r");
         terminal.until(|screen| {
@@ -61,6 +61,54 @@ fn tokio_console_shows_fibers_what_they_wait_for_and_that_they_end() {
         ["Down", "Enter"].into_iter().for_each(|key| terminal.press(key));
         terminal.until(|screen| screen.contains("Poll Times Percentiles") && screen.contains("Fields"));
     });
+}
+
+#[test]
+fn tokio_console_shows_the_fibers_of_a_runtime() {
+    guarded(|| {
+        if !have_all() {
+            return;
+        }
+        let runtime = background(2);
+        let console = Builder::new(runtime.handle().clone()).address("127.0.0.1:0").interval(INTERVAL);
+        let console = console.serve().unwrap();
+        let terminal = Terminal::start("runtime", console.address());
+        let (sender, receiver) = sisal::chan::bounded::<u32>(8);
+        let fiber = |name: &str| runtime.handle().builder().name(name);
+        let place = format!("console/program.rs:{}:", line!() + 1);
+        let waiter = fiber("patient receiver").spawn(move || receiver.recv());
+        let sleeper = fiber("long sleeper").spawn(|| sisal::sleep(LONG));
+        terminal.until(|screen| has_row(screen, &["long sleeper", "IDLE", "fiber", "reason=asleep"]));
+        terminal.until(|screen| {
+            has_row(screen, &["patient receiver", "IDLE", "fiber", "reason=receiving from a channel", &place])
+        });
+
+        terminal.press("r");
+        terminal.until(|screen| has_row(screen, &["channel", "capacity=8", "waiting=1"]));
+        ["Down", "Enter"].into_iter().for_each(|key| terminal.press(key));
+        terminal.until(|screen| has_row(screen, &["receiving from a channel", "(patient receiver)"]));
+
+        terminal.press("t");
+        sender.send(7).unwrap();
+        assert_eq!(waiter.join().unwrap(), Ok(7));
+        let ended = ["patient receiver", "DONE"];
+        terminal.until(|screen| has_row(screen, &ended) && has_row(screen, &["long sleeper", "IDLE"]));
+        sleeper.cancel();
+        let _ = sleeper.join();
+        terminal.until(|screen| has_row(screen, &["long sleeper", "DONE"]));
+        drop(console);
+        shut_down(runtime);
+    });
+}
+
+/// Whether a line of the screen has all this in it.
+fn has_row(screen: &str, texts: &[&str]) -> bool {
+    screen.lines().any(|line| texts.iter().all(|text| line.contains(text)))
+}
+
+/// Whether all is there that the tests need.
+fn have_all() -> bool {
+    ["tokio-console", "tmux"].into_iter().all(have)
 }
 
 /// Whether there is a program of that name; if not, says that a test is skipped.
@@ -85,11 +133,12 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(address: SocketAddr) -> Terminal {
-        let terminal = Terminal { socket: std::env::temp_dir().join(format!("sisal-console-{}", std::process::id())) };
+    fn start(name: &str, address: SocketAddr) -> Terminal {
+        let socket = std::env::temp_dir().join(format!("sisal-console-{name}-{}", std::process::id()));
+        let terminal = Terminal { socket };
         let program =
             format!("timeout 150 tokio-console --ascii-only true --no-colors --retain-for 600s http://{address}");
-        terminal.tmux(&["-f", "/dev/null", "new", "-d", "-x", "220", "-y", "40", &program]);
+        terminal.tmux(&["-f", "/dev/null", "new", "-d", "-x", "300", "-y", "40", &program]);
         terminal
     }
 
