@@ -59,6 +59,7 @@ pub(super) enum Depth {
     /// Also at those that have not started, and at how much of their stacks was used.
     Fibers,
     /// Also at the stack of the fiber with this number.
+    #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only the live view asks for one"))]
     StackOf(u64),
     /// Also at all stacks.
     Stacks,

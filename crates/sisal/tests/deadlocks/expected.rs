@@ -24,7 +24,7 @@ pub(crate) fn certain_with(ended: &Ended, report: &str) {
     let (mut objects, others): (Vec<&str>, Vec<&str>) = body.iter().partition(is_object);
     objects.sort_unstable();
     let (mut expected_objects, expected): (Vec<&str>, Vec<&str>) =
-        report.trim_start_matches('\n').lines().partition(|line| is_object(&&line));
+        report.trim_start_matches('\n').lines().partition(|line| is_object(&line));
     expected_objects.sort_unstable();
     assert_eq!((others.join("\n"), objects), (expected.join("\n"), expected_objects), "all of it:\n{said}");
     assert_eq!(said.lines().count(), body.len() + 2, "and nothing else: {said}");
