@@ -30,7 +30,7 @@ impl Run<'_> {
             if self.signals.have_come() {
                 return;
             }
-            if file.as_os_str() == "-" { self.stdin(&mut table) } else { self.named(file, &mut table) }
+            if is_stdin(file) { self.stdin(&mut table) } else { self.named(file, &mut table) }
         }
         if let Some(sums) = table.sums(self.settings.verbose) {
             // Whoever does not read the table to its end does not want it.
@@ -107,6 +107,11 @@ impl Run<'_> {
             self.named(&path, table);
         }
     }
+}
+
+/// Whether this stands for standard input.
+pub(super) fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
 }
 
 /// Prints something of one file, if that is wanted.

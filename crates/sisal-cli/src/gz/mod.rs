@@ -62,7 +62,8 @@ pub(crate) fn main(arguments: Arguments) -> ExitCode {
             return report.exit_code();
         }
     };
-    let signals = match Signals::watch(settings.writes_files()) {
+    let names_files = arguments.files.iter().any(|file| !files::is_stdin(file));
+    let signals = match Signals::watch(settings.writes_files() && names_files) {
         Ok(signals) => signals,
         Err(error) => {
             report.error(format_args!("can't listen to signals: {error}"));

@@ -68,6 +68,26 @@ fn files_after_the_one_that_was_interrupted_are_left_alone() {
     assert_eq!(directory.names(), ["1", "2"]);
 }
 
+/// As `gz`, with its standard output in the file `output`.
+fn gz_into_output(directory: &Directory, arguments: &[&str], input: &[u8]) -> Running {
+    let shell = ["--default-signal", "bash", "-c", "exec \"$0\" gz \"$@\" > output", SISAL];
+    directory.program("env", &[&shell, arguments].concat()).input(input).input_stays_open().start()
+}
+
+#[test]
+fn a_signal_ends_one_that_waits_for_standard_input() {
+    let input = random(1 << 20, 6);
+    let packed = Directory::new().gz(&[]).input(&input).output();
+    for (arguments, input) in [(&[][..], &input), (&["-"], &input), (&["-d"], &packed)] {
+        for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)] {
+            let directory = Directory::new();
+            let running = gz_into_output(&directory, arguments, input);
+            let ran = interrupt(running, &directory, "output", signal);
+            assert_eq!((ran.signal, ran.stderr.as_str()), (Some(number), ""), "{arguments:?}");
+        }
+    }
+}
+
 /// A small file system, until it is dropped.
 struct SmallDisk(Directory);
 
