@@ -4,6 +4,7 @@ use super::PROGRAM;
 use super::report::say;
 use sisal::fs::{File, FileTimes, Metadata, Permissions};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
+use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -16,6 +17,12 @@ const PERMISSIONS: u32 = 0o777;
 #[derive(Debug)]
 pub(super) struct Target {
     file: File,
+    name: Unfinished,
+}
+
+/// What is removed when this is dropped before it is whole.
+#[derive(Debug)]
+struct Unfinished {
     path: PathBuf,
     is_whole: bool,
 }
@@ -24,7 +31,7 @@ impl Target {
     /// Makes it. It must not be there.
     pub(super) fn create(path: &Path) -> io::Result<Target> {
         let file = File::options().write(true).create_new(true).mode(UNFINISHED).open(path)?;
-        Ok(Target { file, path: path.to_owned(), is_whole: false })
+        Ok(Target { file, name: Unfinished { path: path.to_owned(), is_whole: false } })
     }
 
     pub(super) fn file(&self) -> &File {
@@ -44,12 +51,23 @@ impl Target {
         self.file.set_permissions(Permissions::from_mode(mode))?;
         let times = FileTimes::new().set_accessed(like.accessed()?).set_modified(modified.map_or(like.modified(), Ok)?);
         self.file.set_times(times)?;
-        self.is_whole = true;
+        close(self.file)?;
+        self.name.is_whole = true;
         Ok(())
     }
 }
 
-impl Drop for Target {
+/// Closes a file: the last time to hear that what was written can't be stored.
+#[allow(unsafe_code, reason = "a file that is dropped keeps to itself what went wrong")]
+fn close(file: File) -> io::Result<()> {
+    let descriptor = file.into_raw_fd();
+    sisal::blocking(|| {
+        // SAFETY: it is open, in no other hands, and not used after this.
+        unsafe { rustix::io::try_close(descriptor) }.map_err(io::Error::from)
+    })
+}
+
+impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.is_whole {
             // If it can't be removed, that is told nobody: something worse has been told already.

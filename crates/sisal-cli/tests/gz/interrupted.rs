@@ -1,6 +1,6 @@
 //! What ends it early: signals, full disks, readers that go away. Nothing half written is left.
 
-use crate::program::{Directory, Ran, Running, SISAL, skip};
+use crate::program::{Directory, Program, Ran, Running, SISAL, have, skip};
 use crate::samples::{random, text};
 use rustix::process::Signal;
 use std::fs;
@@ -127,6 +127,34 @@ fn a_full_disk_is_told_and_the_partial_output_removed() {
     let ran = directory.gz(&["-d", "text.gz"]).run();
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: text: No space left on device\n"));
     assert_eq!(directory.names(), ["text.gz"]);
+}
+
+/// `sisal gz`, in which system calls that concern this file go wrong; none where that can't be arranged.
+fn gz_with_fault(directory: &Directory, file: &str, fault: &str, arguments: &[&str]) -> Option<Program> {
+    if !have("strace") {
+        return None;
+    }
+    if directory.program("strace", &["-o", "/dev/null", "true"]).run().code != Some(0) {
+        skip("system calls can't be traced");
+        return None;
+    }
+    let (path, fault) = (directory.path(file), format!("inject={fault}"));
+    let strace = ["-f", "-qq", "-o", "/dev/null", "-P", path.to_str().unwrap(), "-e", &fault, SISAL, "gz"];
+    Some(directory.program("strace", &[&strace, arguments].concat()))
+}
+
+#[test]
+fn output_that_cant_be_closed_is_not_taken_for_whole() {
+    for (arguments, input, output) in [(&["file"][..], "file", "file.gz"), (&["-d", "file.gz"], "file.gz", "file")] {
+        let directory = Directory::new();
+        directory.write("file", b"bytes");
+        directory.gz(&["-k", "file"]).output();
+        fs::remove_file(directory.path(output)).unwrap();
+        let Some(gz) = gz_with_fault(&directory, output, "close:error=EIO", arguments) else { return };
+        let ran = gz.run();
+        assert_eq!((ran.code, ran.stderr), (Some(1), format!("sisal gz: {output}: Input/output error\n")));
+        assert_eq!(directory.names(), [input]);
+    }
 }
 
 #[test]
