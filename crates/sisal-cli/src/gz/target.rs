@@ -3,7 +3,7 @@
 use super::PROGRAM;
 use super::report::say;
 use sisal::fs::{File, FileTimes, Metadata, Permissions};
-use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
+use std::io::{self, BufRead, IsTerminal, stdin};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -76,18 +76,29 @@ impl Drop for Unfinished {
     }
 }
 
-/// Whether a file of that name can be made: if there is one, whether it may be overwritten. Then it is removed.
+/// Whether a file of some name can be made.
+pub(super) enum Way {
+    /// There is none, or none any more.
+    Free,
+    /// There is one, which may not be overwritten, and that has been said.
+    Taken,
+    /// That is what the new file is to be made from.
+    Source,
+}
+
+/// Makes way for a file of that name, made from another: if there is one that may be overwritten, it is removed.
 ///
 /// # Errors
 /// If it can't be removed.
-pub(super) fn make_way(path: &Path, force: bool) -> io::Result<bool> {
-    if sisal::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        return Ok(true);
+pub(super) fn make_way(path: &Path, source: &Metadata, force: bool) -> io::Result<Way> {
+    let Ok(present) = sisal::fs::symlink_metadata(path) else { return Ok(Way::Free) };
+    if (present.dev(), present.ino()) == (source.dev(), source.ino()) {
+        return Ok(Way::Source);
     }
     if !force && !ask(path)? {
-        return Ok(false);
+        return Ok(Way::Taken);
     }
-    sisal::fs::remove_file(path).map(|()| true)
+    sisal::fs::remove_file(path).map(|()| Way::Free)
 }
 
 /// Asks whoever sits at the terminal whether a file may be overwritten; without a terminal it may not.

@@ -12,7 +12,7 @@ use super::names;
 use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
-use super::target::{Target, make_way};
+use super::target::{Target, Way, make_way};
 use crate::wording::plain;
 use sisal::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
@@ -194,11 +194,18 @@ impl Treatment<'_> {
             }
             Told
         })?;
-        if !make_way(&target, self.run.settings.force)
-            .map_err(|error| self.failed(&target.display().to_string(), &error))?
-        {
-            self.run.report.note_warning();
-            return Err(Told);
+        let way = make_way(&target, &self.source.metadata, self.run.settings.force);
+        match way.map_err(|error| self.failed(&target.display().to_string(), &error))? {
+            Way::Free => {}
+            Way::Taken => {
+                self.run.report.note_warning();
+                return Err(Told);
+            }
+            Way::Source => {
+                let (source, target) = (path.display(), target.display());
+                self.run.report.error(format_args!("{source} and {target} are the same file"));
+                return Err(Told);
+            }
         }
         let made = Target::create(&target).map_err(|error| self.failed(&target.display().to_string(), &error))?;
         Ok(Output::Target(made, target))

@@ -116,6 +116,27 @@ fn a_stored_name_leads_nowhere_else() {
 }
 
 #[test]
+fn a_file_does_not_make_way_for_what_is_made_from_it() {
+    let directory = Directory::new();
+    directory.write("own.gz", b"bytes");
+    let packed = directory.gz(&["-c", "own.gz"]).output();
+    directory.write("own.gz", &packed);
+    symlink("target.gz", directory.path("target")).unwrap();
+    directory.write("target.gz", b"bytes");
+    for (arguments, input, output) in [
+        (&["-dN", "own.gz"][..], "own.gz", "own.gz"),
+        (&["-dNf", "own.gz"], "own.gz", "own.gz"),
+        (&["-f", "target"], "target", "target.gz"),
+    ] {
+        let ran = directory.gz(arguments).run();
+        assert_eq!((ran.code, ran.stderr), (Some(1), format!("sisal gz: {input} and {output} are the same file\n")));
+        assert_eq!(directory.names(), ["own.gz", "target", "target.gz"]);
+    }
+    assert!(directory.read("own.gz") == packed);
+    assert_eq!(directory.read("target"), b"bytes");
+}
+
+#[test]
 fn directories_are_walked_if_that_is_asked_for() {
     let directory = Directory::new();
     fs::create_dir_all(directory.path("a/b/c")).unwrap();
