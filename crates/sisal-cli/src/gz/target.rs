@@ -3,7 +3,7 @@
 use super::PROGRAM;
 use super::report::say;
 use sisal::fs::{File, FileTimes, Metadata, Permissions};
-use std::io::{self, BufRead, IsTerminal, stdin};
+use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -89,9 +89,13 @@ pub(super) enum Way {
 /// Makes way for a file of that name, made from another: if there is one that may be overwritten, it is removed.
 ///
 /// # Errors
-/// If it can't be removed.
+/// If nobody can tell whether there is one, or it can't be removed.
 pub(super) fn make_way(path: &Path, source: &Metadata, force: bool) -> io::Result<Way> {
-    let Ok(present) = sisal::fs::symlink_metadata(path) else { return Ok(Way::Free) };
+    let present = match sisal::fs::symlink_metadata(path) {
+        Ok(present) => present,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Way::Free),
+        Err(error) => return Err(error),
+    };
     if (present.dev(), present.ino()) == (source.dev(), source.ino()) {
         return Ok(Way::Source);
     }

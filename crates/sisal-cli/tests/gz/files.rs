@@ -137,6 +137,16 @@ fn a_file_does_not_make_way_for_what_is_made_from_it() {
 }
 
 #[test]
+fn a_name_that_becomes_too_long_is_told() {
+    let directory = Directory::new();
+    let name = "x".repeat(253);
+    directory.write(&name, b"bytes");
+    let ran = directory.gz(&[&name]).run();
+    assert_eq!((ran.code, ran.stderr), (Some(1), format!("sisal gz: {name}.gz: File name too long\n")));
+    assert_eq!(directory.names(), [name]);
+}
+
+#[test]
 fn directories_are_walked_if_that_is_asked_for() {
     let directory = Directory::new();
     fs::create_dir_all(directory.path("a/b/c")).unwrap();
