@@ -8,7 +8,7 @@ use super::source::{Found, Source};
 use super::treat::Treatment;
 use crate::wording::plain;
 use std::convert::Infallible;
-use std::io::{IsTerminal, Write, stdin, stdout};
+use std::io::{self, ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 
 /// One run of the program.
@@ -33,9 +33,25 @@ impl Run<'_> {
             if is_stdin(file) { self.stdin(&mut table) } else { self.named(file, &mut table) }
         }
         if let Some(sums) = table.sums(self.settings.verbose) {
-            // Whoever does not read the table to its end does not want it.
-            let _ = stdout().write_all(sums.as_bytes());
+            self.print(&sums);
         }
+    }
+
+    /// Prints on standard output.
+    pub(super) fn print(self, text: &str) {
+        let mut stdout = stdout();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            self.stdout_failed(&error);
+        }
+    }
+
+    /// Standard output takes no more.
+    pub(super) fn stdout_failed(self, error: &io::Error) {
+        if error.kind() == ErrorKind::BrokenPipe {
+            // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
+            self.signals.end_by_broken_pipe();
+        }
+        self.report.error(format_args!("stdout: {}", plain(error)));
     }
 
     fn stdin(self, table: &mut Table) {

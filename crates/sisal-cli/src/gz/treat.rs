@@ -15,7 +15,7 @@ use super::source::Source;
 use super::target::{Target, Way, make_way};
 use crate::wording::plain;
 use sisal::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
+use std::io::{self, IsTerminal, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -142,8 +142,7 @@ impl Treatment<'_> {
             seconds => after_epoch(seconds),
         };
         let row = table.row(&expanded, &name.display().to_string(), time, settings.verbose);
-        // Whoever does not read the table to its end does not want it.
-        let _ = stdout().write_all(row.as_bytes());
+        self.run.print(&row);
         Ok(())
     }
 
@@ -254,12 +253,10 @@ impl Treatment<'_> {
         match (failure, output) {
             (Failure::Input(error), _) => self.failed(&source, &error),
             (Failure::Output(error), Some(Output::Target(_, name))) => self.failed(&name.display().to_string(), &error),
-            (Failure::Output(error), _) if error.kind() == ErrorKind::BrokenPipe => {
-                // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
-                self.run.signals.end_by_broken_pipe();
-                self.failed("stdout", &error)
+            (Failure::Output(error), _) => {
+                self.run.stdout_failed(&error);
+                Told
             }
-            (Failure::Output(error), _) => self.failed("stdout", &error),
             (Failure::Data(defect), _) => {
                 self.run.report.error(format_args!("{source}{defect}"));
                 Told

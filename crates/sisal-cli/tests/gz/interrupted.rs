@@ -161,8 +161,11 @@ fn output_that_cant_be_closed_is_not_taken_for_whole() {
 fn standard_output_that_takes_no_more_is_told() {
     let directory = Directory::new();
     directory.write("file", &random(3_000_000, 3));
-    let ran = directory.gz(&["-c", "file"]).output_to("/dev/full");
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdout: No space left on device\n"));
+    directory.gz(&["-k", "file"]).output();
+    for arguments in [["-c", "file"], ["-dc", "file.gz"], ["-l", "file.gz"]] {
+        let ran = directory.gz(&arguments).output_to("/dev/full");
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdout: No space left on device\n"));
+    }
 }
 
 #[test]
@@ -182,13 +185,14 @@ fn who_reads_no_further_ends_it_silently() {
     const SIGPIPE: i32 = 13;
     let directory = Directory::new();
     directory.write("file", &random(10_000_000, 4));
-    for arguments in ["-c file", "-dc file.gz"] {
+    directory.gz(&["-k", "file"]).output();
+    let many = "file.gz ".repeat(100);
+    for arguments in ["-c file", "-dc file.gz", &format!("-l {many}")] {
         let script = format!("\"$0\" gz {arguments} | head -c 1000 > taken; echo ${{PIPESTATUS[0]}}");
         let ran = directory.program("bash", &["-c", &script, SISAL]).run();
         assert_eq!(
             (String::from_utf8(ran.stdout).unwrap(), ran.stderr),
             (format!("{}\n", 128 + SIGPIPE), String::new())
         );
-        directory.gz(&["-kf", "file"]).output();
     }
 }
