@@ -38,19 +38,29 @@ impl Target {
         &self.file
     }
 
-    /// Keeps the file, with the owner, mode and times of the one it was made from; or with the time that a header tells.
+    /// Gives the file the owner, mode and times of the one it was made from; or the time that a header tells.
     ///
     /// The owner can be given away only by root: if not, the file belongs to who made it, without rights for a group that was another's.
-    pub(super) fn keep(mut self, like: &Metadata, modified: Option<SystemTime>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it can't have the mode or the times. It then has what it can have.
+    pub(super) fn make_like(&self, like: &Metadata, modified: Option<SystemTime>) -> io::Result<()> {
         let mut mode = like.mode() & PERMISSIONS;
         let is_ours = self.file.metadata()?;
         let same_owner = (is_ours.uid(), is_ours.gid()) == (like.uid(), like.gid());
         if !same_owner && fchown(&self.file, Some(like.uid()), Some(like.gid())).is_err() {
             mode &= if fchown(&self.file, None, Some(like.gid())).is_ok() { PERMISSIONS } else { 0o707 };
         }
-        self.file.set_permissions(Permissions::from_mode(mode))?;
+        let has_mode = self.file.set_permissions(Permissions::from_mode(mode));
         let times = FileTimes::new().set_accessed(like.accessed()?).set_modified(modified.map_or(like.modified(), Ok)?);
-        self.file.set_times(times)?;
+        has_mode.and(self.file.set_times(times))
+    }
+
+    /// Keeps the file.
+    ///
+    /// # Errors
+    /// If what was written can't be stored. The file is removed then.
+    pub(super) fn keep(mut self) -> io::Result<()> {
         close(self.file)?;
         self.name.is_whole = true;
         Ok(())

@@ -224,8 +224,11 @@ impl Treatment<'_> {
                 return Ok(());
             }
         };
-        let kept = target.keep(&self.source.metadata, modified);
-        kept.map_err(|error| self.failed(&name.display().to_string(), &error))?;
+        let is_alike = target.make_like(&self.source.metadata, modified);
+        target.keep().map_err(|error| self.failed(&name.display().to_string(), &error))?;
+        if let Err(error) = is_alike {
+            self.run.report.warning(format_args!("{}: {}", name.display(), plain(&error)));
+        }
         let done = if settings.keep { "created" } else { "replaced with" };
         tell(settings, format_args!("{}:\t{ratio} -- {done} {}\n", self.source, name.display()));
         if let Some(path) = self.source.path.as_deref().filter(|_| !settings.keep)

@@ -1,6 +1,6 @@
 //! What becomes of files: their names, times and modes.
 
-use crate::program::{Directory, have, skip};
+use crate::program::{Directory, SISAL, have, skip};
 use crate::samples::text;
 use std::fs::{self, FileTimes, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -46,6 +46,23 @@ fn the_owner_is_kept_by_root() {
     directory.gz(&["file"]).output();
     let metadata = fs::metadata(directory.path("file.gz")).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (SOMEBODY, SOMEBODY));
+}
+
+#[test]
+fn output_that_cant_have_the_mode_and_times_of_the_input_is_kept_with_a_warning() {
+    let directory = Directory::new();
+    let path = directory.write("file", b"somebody's");
+    if chown(&path, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+        return skip("only root can give files away");
+    }
+    if !have("setpriv") {
+        return;
+    }
+    // One who may give files away, but not change those of others.
+    let ran = directory.program("setpriv", &["--bounding-set", "-fowner", SISAL, "gz", "file"]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), "sisal gz: file.gz: Operation not permitted\n"));
+    assert_eq!(directory.names(), ["file.gz"]);
+    assert_eq!(directory.gz(&["-dc", "file.gz"]).output(), b"somebody's");
 }
 
 #[test]
