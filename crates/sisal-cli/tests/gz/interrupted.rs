@@ -181,6 +181,17 @@ fn a_failure_is_told_though_more_input_may_come() {
 }
 
 #[test]
+fn what_comes_behind_garbage_is_not_waited_for() {
+    let directory = Directory::new();
+    let bytes = text(1_000_000, 7);
+    let packed = directory.gz(&[]).input(&bytes).output();
+    let ran = directory.gz(&["-d"]).input(&[&packed[..], b"xy"].concat()).input_stays_open().run();
+    let warning = "sisal gz: stdin: decompression OK, trailing garbage ignored\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), warning));
+    assert!(ran.stdout == bytes);
+}
+
+#[test]
 fn who_reads_no_further_ends_it_silently() {
     const SIGPIPE: i32 = 13;
     let directory = Directory::new();
