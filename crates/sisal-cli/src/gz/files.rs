@@ -72,13 +72,21 @@ impl Run<'_> {
         }
     }
 
-    /// A file or directory that was named on the command line, or found in a directory that was.
+    /// A file or directory that was named on the command line, and all that is found in there, each directory by name.
+    ///
+    /// They may be so deep that a call for each level would not fit on the stack.
     fn named(self, path: &Path, table: &mut Table) {
-        match Source::find(path, self.settings, self.report) {
-            Found::Nothing => {}
-            Found::Directory if self.settings.recursive => self.directory(path, table),
-            Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
-            Found::File(source) => self.file(*source, table),
+        let mut pending = vec![path.to_owned()];
+        while let Some(path) = pending.pop() {
+            if self.signals.have_come() {
+                return;
+            }
+            match Source::find(&path, self.settings, self.report) {
+                Found::Nothing => {}
+                Found::Directory if self.settings.recursive => pending.extend(self.entries(&path).into_iter().rev()),
+                Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
+                Found::File(source) => self.file(*source, table),
+            }
         }
     }
 
@@ -109,19 +117,17 @@ impl Run<'_> {
     }
 
     /// Everything in a directory, by name.
-    fn directory(self, path: &Path, table: &mut Table) {
+    fn entries(self, path: &Path) -> Vec<PathBuf> {
         let entries = sisal::fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
         let mut paths: Vec<PathBuf> = match entries {
             Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
-            Err(error) => return self.report.error(format_args!("{}: {}", path.display(), plain(&error))),
+            Err(error) => {
+                self.report.error(format_args!("{}: {}", path.display(), plain(&error)));
+                return Vec::new();
+            }
         };
         paths.sort();
-        for path in paths {
-            if self.signals.have_come() {
-                return;
-            }
-            self.named(&path, table);
-        }
+        paths
     }
 }
 

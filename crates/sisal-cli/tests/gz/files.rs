@@ -181,6 +181,21 @@ fn directories_are_walked_if_that_is_asked_for() {
 }
 
 #[test]
+fn directories_may_be_deep() {
+    const LEVELS: usize = 1000;
+    let directory = Directory::new();
+    let deepest = "d/".repeat(LEVELS);
+    fs::create_dir_all(directory.path(&deepest)).unwrap();
+    directory.write(&format!("{deepest}file"), b"bytes");
+    let on_a_small_stack = "ulimit -s 512; exec \"$0\" gz -r d";
+    directory.program("bash", &["-c", on_a_small_stack, SISAL]).output();
+    assert!(directory.path(format!("{deepest}file.gz")).exists());
+    // Level by level: to remove all at once takes a descriptor for each.
+    fs::remove_file(directory.path(format!("{deepest}file.gz"))).unwrap();
+    (1..=LEVELS).rev().for_each(|level| fs::remove_dir(directory.path("d/".repeat(level))).unwrap());
+}
+
+#[test]
 fn suffixes_may_be_others() {
     let directory = Directory::new();
     for (arguments, packed) in
