@@ -101,9 +101,9 @@ impl Run<'_> {
             return treatment.apply(table);
         }
         // From before the output is made until it is whole.
-        let done = sisal::Nursery::options().cancel_on_signals().run(|n| {
+        let done = sisal::nursery(|n| {
             let listener = n.spawn(move || {
-                if self.signals.hang_up() {
+                if self.signals.wait() {
                     n.cancel();
                 }
             });

@@ -2,11 +2,13 @@
 
 use super::PROGRAM;
 use super::report::say;
+use super::unfinished::{Unfinished, UnfinishedGuard};
 use sisal::fs::{File, FileTimes, Metadata, Permissions};
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// Nobody else is to read what is not finished.
@@ -15,23 +17,17 @@ const PERMISSIONS: u32 = 0o777;
 
 /// A file that is removed when this is dropped before it is [kept](Target::keep).
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct Target<'a> {
     file: File,
-    name: Unfinished,
+    guard: UnfinishedGuard<'a>,
 }
 
-/// What is removed when this is dropped before it is whole.
-#[derive(Debug)]
-struct Unfinished {
-    path: PathBuf,
-    is_whole: bool,
-}
-
-impl Target {
+impl<'a> Target<'a> {
     /// Makes it. It must not be there.
-    pub(super) fn create(path: &Path) -> io::Result<Target> {
-        let file = File::options().write(true).create_new(true).mode(UNFINISHED).open(path)?;
-        Ok(Target { file, name: Unfinished { path: path.to_owned(), is_whole: false } })
+    pub(super) fn create(path: &Path, unfinished: &'a Unfinished) -> io::Result<Target<'a>> {
+        let (file, guard) =
+            unfinished.create(path, OpenOptions::new().write(true).create_new(true).mode(UNFINISHED))?;
+        Ok(Target { file: file.into(), guard })
     }
 
     pub(super) fn file(&self) -> &File {
@@ -60,9 +56,9 @@ impl Target {
     ///
     /// # Errors
     /// If what was written can't be stored. The file is removed then.
-    pub(super) fn keep(mut self) -> io::Result<()> {
+    pub(super) fn keep(self) -> io::Result<()> {
         close(self.file)?;
-        self.name.is_whole = true;
+        self.guard.is_whole();
         Ok(())
     }
 }
@@ -75,15 +71,6 @@ fn close(file: File) -> io::Result<()> {
         // SAFETY: it is open, in no other hands, and not used after this.
         unsafe { rustix::io::try_close(descriptor) }.map_err(io::Error::from)
     })
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.is_whole {
-            // If it can't be removed, that is told nobody: something worse has been told already.
-            let _ = sisal::fs::remove_file(&self.path);
-        }
-    }
 }
 
 /// Whether a file of some name can be made.

@@ -29,12 +29,12 @@ pub(super) struct Treatment<'a> {
 }
 
 /// Where the result goes.
-enum Output {
-    Target(Target, PathBuf),
+enum Output<'a> {
+    Target(Target<'a>, PathBuf),
     Stdout(File),
 }
 
-impl Output {
+impl Output<'_> {
     fn file(&self) -> &File {
         match self {
             Output::Target(target, _) => target.file(),
@@ -46,7 +46,7 @@ impl Output {
 /// It was not done, and that has been said.
 struct Told;
 
-impl Treatment<'_> {
+impl<'a> Treatment<'a> {
     /// Does it, and tells what there is to tell.
     pub(super) fn apply(&self, table: &mut Table) {
         // Whatever went wrong has been told, and the next file may be better.
@@ -163,7 +163,7 @@ impl Treatment<'_> {
         &self,
         intake: Intake<impl Chunks>,
         content: Content,
-        output: Option<&Output>,
+        output: Option<&Output<'_>>,
     ) -> Result<Expanded, Told> {
         let meter = Meter::new(self.source.size());
         // A bar between lines of text would be in the way.
@@ -182,7 +182,7 @@ impl Treatment<'_> {
     }
 
     /// Where the result goes: standard output, or the file whose name is made from that of the source.
-    fn output(&self, name: impl FnOnce(&Path) -> Result<PathBuf, String>) -> Result<Output, Told> {
+    fn output(&self, name: impl FnOnce(&Path) -> Result<PathBuf, String>) -> Result<Output<'a>, Told> {
         let Some(path) = self.source.path.as_deref().filter(|_| !self.to_stdout) else {
             let file = stdout().as_fd().try_clone_to_owned().map(File::from);
             return file.map(Output::Stdout).map_err(|error| self.failed("stdout", &error));
@@ -206,12 +206,13 @@ impl Treatment<'_> {
                 return Err(Told);
             }
         }
-        let made = Target::create(&target).map_err(|error| self.failed(&target.display().to_string(), &error))?;
+        let made = Target::create(&target, self.run.signals.unfinished());
+        let made = made.map_err(|error| self.failed(&target.display().to_string(), &error))?;
         Ok(Output::Target(made, target))
     }
 
     /// Keeps the output and removes the input.
-    fn finish(&self, output: Output, modified: Option<SystemTime>, ratio: &str) -> Result<(), Told> {
+    fn finish(&self, output: Output<'_>, modified: Option<SystemTime>, ratio: &str) -> Result<(), Told> {
         let settings = self.run.settings;
         let (target, name) = match output {
             Output::Target(target, name) => (target, name),
@@ -251,7 +252,7 @@ impl Treatment<'_> {
     }
 
     /// Says why it was not done.
-    fn tell(&self, failure: Failure, output: Option<&Output>) -> Told {
+    fn tell(&self, failure: Failure, output: Option<&Output<'_>>) -> Told {
         let source = self.source.to_string();
         match (failure, output) {
             (Failure::Input(error), _) => self.failed(&source, &error),

@@ -2,17 +2,23 @@
 
 use crate::program::{Directory, Program, Ran, Running, SISAL, have, skip};
 use crate::samples::{random, text};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Waits until the output is there, and sends the signal.
-fn interrupt(mut running: Running, directory: &Directory, output: &str, signal: Signal) -> Ran {
-    while fs::metadata(directory.path(output)).map_or(0, |metadata| metadata.len()) == 0 {
+/// Waits until there is an output of this size at least.
+fn wait_for_output(running: &mut Running, directory: &Directory, output: &str, size: u64) {
+    while !fs::metadata(directory.path(output)).is_ok_and(|metadata| metadata.len() >= size) {
         assert!(!running.has_ended(), "it was to be interrupted while it writes");
         thread::yield_now();
     }
+}
+
+/// Waits until something of the output is there, and sends the signal.
+fn interrupt(mut running: Running, directory: &Directory, output: &str, signal: Signal) -> Ran {
+    wait_for_output(&mut running, directory, output, 1);
     running.send(signal);
     running.wait()
 }
@@ -24,7 +30,7 @@ fn gz(directory: &Directory, arguments: &[&str]) -> Running {
 
 #[test]
 fn a_signal_while_compressing_leaves_the_input_and_no_output() {
-    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)] {
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1), (Signal::XCPU, 24)] {
         let directory = Directory::new();
         // More than can be compressed before it is interrupted, and nothing on the disk.
         fs::File::create(directory.path("file")).unwrap().set_len(16 << 30).unwrap();
@@ -49,13 +55,59 @@ fn a_signal_while_expanding_leaves_the_input_and_no_output() {
 }
 
 #[test]
-fn a_hangup_does_nothing_to_one_that_was_started_to_ignore_it() {
+fn signals_do_nothing_to_one_that_was_started_to_ignore_them() {
+    let ignoring = [("HUP", Signal::HUP), ("INT", Signal::INT), ("TERM", Signal::TERM), ("XCPU", Signal::XCPU)];
+    for (name, signal) in ignoring {
+        let directory = Directory::new();
+        fs::File::create(directory.path("file")).unwrap().set_len(64 << 20).unwrap();
+        let running = directory.program("env", &[&format!("--ignore-signal={name}"), SISAL, "gz", "file"]).start();
+        let ran = interrupt(running, &directory, "file.gz", signal);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{name}");
+        assert_eq!(directory.names(), ["file.gz"], "{name}");
+    }
+}
+
+/// Sends a signal again and again, until the program has ended.
+fn insist(running: Running, pid: Pid, signal: Signal) -> Ran {
+    let has_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Ordering::Relaxed) && kill_process(pid, signal).is_ok() {
+                thread::yield_now();
+            }
+        });
+        let ran = running.wait();
+        has_ended.store(true, Ordering::Relaxed);
+        ran
+    })
+}
+
+#[test]
+fn a_second_signal_leaves_no_output_either() {
     let directory = Directory::new();
-    fs::File::create(directory.path("file")).unwrap().set_len(64 << 20).unwrap();
-    let running = directory.program("nohup", &[SISAL, "gz", "file"]).start();
-    let ran = interrupt(running, &directory, "file.gz", Signal::HUP);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    assert_eq!(directory.names(), ["file.gz"]);
+    // In one block, which takes a while.
+    fs::File::create(directory.path("file")).unwrap().set_len(256 << 20).unwrap();
+    let mut running = gz(&directory, &["-9", "-b", "256M", "file"]);
+    wait_for_output(&mut running, &directory, "file.gz", 0);
+    let pid = running.pid();
+    let ran = insist(running, pid, Signal::INT);
+    assert_eq!((ran.signal, ran.stderr.as_str()), (Some(2), ""));
+    assert_eq!(directory.names(), ["file"]);
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_write_that_hangs() {
+    let directory = Directory::new();
+    directory.write("file", &random(1 << 20, 8));
+    // In microseconds, and longer than anybody waits for a program.
+    let Some(gz) = gz_with_fault(&directory, "file.gz", "write:delay_enter=1000000000", &["file"]) else { return };
+    let mut running = gz.start();
+    wait_for_output(&mut running, &directory, "file.gz", 0);
+    // The program is a child of the one that was started.
+    let pid = String::from_utf8(directory.read("pid")).unwrap().trim().parse().unwrap();
+    let ran = insist(running, Pid::from_raw(pid).unwrap(), Signal::TERM);
+    assert_eq!((ran.signal, ran.stderr.as_str()), (Some(15), ""));
+    assert_eq!(directory.names(), ["file", "pid"]);
 }
 
 #[test]
@@ -86,6 +138,16 @@ fn a_signal_ends_one_that_waits_for_standard_input() {
             assert_eq!((ran.signal, ran.stderr.as_str()), (Some(number), ""), "{arguments:?}");
         }
     }
+}
+
+#[test]
+fn a_signal_ends_one_that_waits_for_standard_input_after_a_file() {
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    let running = gz_into_output(&directory, &["file", "-"], &random(1 << 20, 9));
+    let ran = interrupt(running, &directory, "output", Signal::INT);
+    assert_eq!((ran.signal, ran.stderr.as_str()), (Some(2), ""));
+    assert_eq!(directory.names(), ["file.gz", "output"]);
 }
 
 /// A small file system, until it is dropped.
@@ -129,7 +191,7 @@ fn a_full_disk_is_told_and_the_partial_output_removed() {
     assert_eq!(directory.names(), ["text.gz"]);
 }
 
-/// `sisal gz`, in which system calls that concern this file go wrong; none where that can't be arranged.
+/// `sisal gz`, in which system calls that concern this file go wrong; none where that can't be arranged. Its number is written to `pid`.
 fn gz_with_fault(directory: &Directory, file: &str, fault: &str, arguments: &[&str]) -> Option<Program> {
     if !have("strace") {
         return None;
@@ -139,8 +201,9 @@ fn gz_with_fault(directory: &Directory, file: &str, fault: &str, arguments: &[&s
         return None;
     }
     let (path, fault) = (directory.path(file), format!("inject={fault}"));
-    let strace = ["-f", "-qq", "-o", "/dev/null", "-P", path.to_str().unwrap(), "-e", &fault, SISAL, "gz"];
-    Some(directory.program("strace", &[&strace, arguments].concat()))
+    let gz = ["bash", "-c", "echo $$ > pid; exec \"$0\" gz \"$@\"", SISAL];
+    let strace = ["-f", "-qq", "-o", "/dev/null", "-P", path.to_str().unwrap(), "-e", &fault];
+    Some(directory.program("strace", &[&strace, &gz[..], arguments].concat()))
 }
 
 #[test]
@@ -153,7 +216,7 @@ fn output_that_cant_be_closed_is_not_taken_for_whole() {
         let Some(gz) = gz_with_fault(&directory, output, "close:error=EIO", arguments) else { return };
         let ran = gz.run();
         assert_eq!((ran.code, ran.stderr), (Some(1), format!("sisal gz: {output}: Input/output error\n")));
-        assert_eq!(directory.names(), [input]);
+        assert_eq!(directory.names(), [input, "pid"]);
     }
 }
 
