@@ -8,10 +8,12 @@
 //!
 //! The thread has the [lock](super::unfinished) when it decides, and until the process has ended: no file is made meanwhile that nobody would remove.
 //!
-//! Those that the process was started to ignore, as by `nohup`, it ignores.
+//! Those that the process was started to ignore, as by `nohup`, it ignores. One that only tells that a file may not become larger does nothing, since the write
+//! fails as well.
 
 use super::unfinished::Unfinished;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 use sisal::chan::{Receiver, Sender, bounded};
 use sisal::signal::{self, Signal};
@@ -19,7 +21,7 @@ use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
 /// Those that ask the process to end.
@@ -47,6 +49,10 @@ impl Signals {
         let heard = Arc::<Heard>::default();
         let (not_yet, noted) = bounded(1);
         let heeded = if cleans_up { heeded() } else { Vec::new() };
+        if cleans_up {
+            // Whoever has a handler does not end, and nobody looks at the flag.
+            flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+        }
         if !heeded.is_empty() {
             let signals = signal::listen(&heeded)?;
             let heard = Arc::clone(&heard);

@@ -191,6 +191,16 @@ fn a_full_disk_is_told_and_the_partial_output_removed() {
     assert_eq!(directory.names(), ["text.gz"]);
 }
 
+#[test]
+fn a_file_that_may_not_become_so_large_is_told_and_removed() {
+    let directory = Directory::new();
+    directory.write("file", &random(2 << 20, 10));
+    let limited = "ulimit -f 1000; exec \"$0\" gz file";
+    let ran = directory.program("env", &["--default-signal", "bash", "-c", limited, SISAL]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: file.gz: File too large\n"));
+    assert_eq!(directory.names(), ["file"]);
+}
+
 /// `sisal gz`, in which system calls that concern this file go wrong; none where that can't be arranged. Its number is written to `pid`.
 fn gz_with_fault(directory: &Directory, file: &str, fault: &str, arguments: &[&str]) -> Option<Program> {
     if !have("strace") {
