@@ -59,7 +59,8 @@ fn signals_do_nothing_to_one_that_was_started_to_ignore_them() {
     let ignoring = [("HUP", Signal::HUP), ("INT", Signal::INT), ("TERM", Signal::TERM), ("XCPU", Signal::XCPU)];
     for (name, signal) in ignoring {
         let directory = Directory::new();
-        fs::File::create(directory.path("file")).unwrap().set_len(64 << 20).unwrap();
+        // Of which much is still to be written when there is something.
+        directory.write("file", &random(16 << 20, 11));
         let running = directory.program("env", &[&format!("--ignore-signal={name}"), SISAL, "gz", "file"]).start();
         let ran = interrupt(running, &directory, "file.gz", signal);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{name}");
