@@ -7,7 +7,6 @@ use super::signals::Signals;
 use super::source::{Found, Source};
 use super::treat::Treatment;
 use crate::wording::plain;
-use std::convert::Infallible;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 
@@ -96,24 +95,7 @@ impl Run<'_> {
             let message = "compressed data not written to a terminal. Use -f to force compression.";
             return self.report.error(format_args!("{message}\nFor help, type: sisal gz -h"));
         }
-        let treatment = Treatment { run: self, source, to_stdout };
-        if !self.settings.writes_files() {
-            return treatment.apply(table);
-        }
-        // From before the output is made until it is whole.
-        let done = sisal::nursery(|n| {
-            let listener = n.spawn(move || {
-                if self.signals.wait() {
-                    n.cancel();
-                }
-            });
-            treatment.apply(table);
-            listener.cancel();
-            Ok::<_, Infallible>(())
-        });
-        match done {
-            Ok(()) => {}
-        }
+        Treatment { run: self, source, to_stdout }.apply(table);
     }
 
     /// Everything in a directory, by name.

@@ -16,7 +16,7 @@
 //! # Both ways
 //! A file is treated in one nursery: a fiber reads, and the nursery's body writes. What is between them holds a bounded number
 //! of blocks, so memory does not grow with the file. The first of them to fail cancels the rest, and when all have ended, the partial output
-//! is removed. A signal does the same, since files that are written are treated inside a nursery that ends on it.
+//! is removed. A signal does the same, since it cancels all that is waited for.
 
 mod arguments;
 mod blocks;
@@ -76,9 +76,8 @@ pub(crate) fn main(arguments: Arguments) -> ExitCode {
         // As many as were asked for, and no more, however long a block takes.
         runtime.workers(workers).max_workers(workers)
     });
-    if let Err(error) =
-        runtime.run(|| Run { settings: &settings, report: &report, signals: &signals }.all(&arguments.files))
-    {
+    let run = Run { settings: &settings, report: &report, signals: &signals };
+    if let Err(error) = runtime.run(|| signals.run(|| run.all(&arguments.files))) {
         report.error(error);
     }
     signals.end_if_asked_to();

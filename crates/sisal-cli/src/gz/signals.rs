@@ -2,8 +2,8 @@
 //!
 //! They are heard by a thread, which answers whatever the fibers are at:
 //! 1. While no file is half written, a signal ends the process at once, as if it had not been listened to.
-//! 2. The first of its kind that comes while one is, is noted. It ends the nursery in which the file is written, and with that the file is removed. Then the
-//!    process ends by this signal, so that whoever has started it sees what happened.
+//! 2. The first of its kind that comes while one is, is noted. It cancels the work, and with that the file is removed. Then the process ends by this
+//!    signal, so that whoever has started it sees what happened.
 //! 3. A second one does not wait for that: the thread removes the file, and ends the process.
 //!
 //! The thread has the [lock](super::unfinished) when it decides, and until the process has ended: no file is made meanwhile that nobody would remove.
@@ -15,9 +15,9 @@ use super::unfinished::Unfinished;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
-use sisal::chan::{Receiver, Sender, bounded};
+use sisal::CancelToken;
+use sisal::chan::Receiver;
 use sisal::signal::{self, Signal};
-use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -29,17 +29,15 @@ const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGXCPU];
 
 /// What has been heard of signals.
 #[derive(Debug)]
-pub(super) struct Signals {
-    heard: Arc<Heard>,
-    /// Closed by the first that is noted.
-    noted: Receiver<Infallible>,
-}
+pub(super) struct Signals(Arc<Heard>);
 
 /// What the thread shares with fibers.
 #[derive(Debug, Default)]
 struct Heard {
     /// The last that was noted; zero if none was.
     last: AtomicI32,
+    /// Cancelled when one is noted.
+    work: CancelToken,
     unfinished: Unfinished,
 }
 
@@ -47,39 +45,32 @@ impl Signals {
     /// Begins to listen, if there are files to clean up; if not, signals end the process as they always do.
     pub(super) fn watch(cleans_up: bool) -> io::Result<Signals> {
         let heard = Arc::<Heard>::default();
-        let (not_yet, noted) = bounded(1);
-        let heeded = if cleans_up { heeded() } else { Vec::new() };
         if cleans_up {
             // Whoever has a handler does not end, and nobody looks at the flag.
             flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+            listen(&heard)?;
         }
-        if !heeded.is_empty() {
-            let signals = signal::listen(&heeded)?;
-            let heard = Arc::clone(&heard);
-            thread::Builder::new().name("gz-signals".to_owned()).spawn(move || heard.answer(&signals, not_yet))?;
-        }
-        Ok(Signals { heard, noted })
+        Ok(Signals(heard))
     }
 
     /// Where to note which file is half written.
     pub(super) fn unfinished(&self) -> &Unfinished {
-        &self.heard.unfinished
+        &self.0.unfinished
     }
 
-    /// Waits for a signal; false if something from outside ended the wait, or there is nothing to wait for.
-    pub(super) fn wait(&self) -> bool {
-        let _ended = self.noted.recv();
-        self.have_come()
+    /// Does work that a signal is to cancel.
+    pub(super) fn run(&self, work: impl FnOnce()) {
+        self.0.work.run(work);
     }
 
     /// Whether a signal has come.
     pub(super) fn have_come(&self) -> bool {
-        self.heard.last.load(Ordering::Relaxed) != 0
+        self.0.work.is_cancelled()
     }
 
     /// Ends the process by the signal that has come, if one has.
     pub(super) fn end_if_asked_to(&self) {
-        match self.heard.last.load(Ordering::Relaxed) {
+        match self.0.last.load(Ordering::Relaxed) {
             0 => {}
             // It returns only if the signal can't be raised: then the exit code has to tell.
             signal => drop(emulate_default_handler(signal)),
@@ -95,16 +86,15 @@ impl Signals {
 
 impl Heard {
     /// What the thread does.
-    fn answer(&self, signals: &Receiver<Signal>, not_yet: Sender<Infallible>) {
-        let mut not_yet = Some(not_yet);
+    fn answer(&self, signals: &Receiver<Signal>) {
         let mut known = Vec::new();
         while let Ok(signal) = signals.recv() {
             let unfinished = self.unfinished.lock();
             if unfinished.is_some() && !known.contains(&signal) {
                 known.push(signal);
-                // ORDERING: Relaxed: who has to know of it has been told by the channel, or has had the lock after us.
+                // ORDERING: Relaxed: it is asked for by who has had the lock after us, since the file is no longer half written.
                 self.last.store(signal.as_raw(), Ordering::Relaxed);
-                drop(not_yet.take());
+                self.work.cancel();
                 continue;
             }
             if let Some(path) = &*unfinished {
@@ -115,6 +105,17 @@ impl Heard {
             drop(emulate_default_handler(signal.as_raw()));
         }
     }
+}
+
+/// Starts the thread, if there is something to hear.
+fn listen(heard: &Arc<Heard>) -> io::Result<()> {
+    let heeded = heeded();
+    if heeded.is_empty() {
+        return Ok(());
+    }
+    let signals = signal::listen(&heeded)?;
+    let heard = Arc::clone(heard);
+    thread::Builder::new().name("gz-signals".to_owned()).spawn(move || heard.answer(&signals)).map(drop)
 }
 
 /// The signals that end the process: those that it does not ignore, which is inherited from whoever has started it.

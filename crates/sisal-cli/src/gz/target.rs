@@ -58,7 +58,7 @@ impl<'a> Target<'a> {
     /// If what was written can't be stored. The file is removed then.
     pub(super) fn keep(self) -> io::Result<()> {
         close(self.file)?;
-        self.guard.is_whole();
+        self.guard.finish();
         Ok(())
     }
 }

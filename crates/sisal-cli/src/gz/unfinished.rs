@@ -18,7 +18,7 @@ impl Unfinished {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the file. It is removed when the guard is dropped before it is [whole](UnfinishedGuard::is_whole).
+    /// Makes the file. It is removed when the guard is dropped before it is [finished](UnfinishedGuard::finish).
     pub(super) fn create(&self, path: &Path, options: &OpenOptions) -> io::Result<(File, UnfinishedGuard<'_>)> {
         // On a thread, since a fiber does not wait with a lock in hand.
         let file = sisal::blocking(|| {
@@ -38,7 +38,7 @@ pub(super) struct UnfinishedGuard<'a>(&'a Unfinished);
 
 impl UnfinishedGuard<'_> {
     /// From now on it stays.
-    pub(super) fn is_whole(self) {
+    pub(super) fn finish(self) {
         self.0.lock().take();
     }
 }
