@@ -91,11 +91,14 @@ pub(super) fn expand(
     let expanded = sisal::nursery(|nursery| {
         let reader = move || unless_ended(read(input, &to_expander, meter)).map(drop);
         // Here, where the writer is: both have little to do, and the expander is to have the other worker for itself.
-        nursery.builder().name("gz-reader").spawn_local(reader);
+        let reader = nursery.builder().name("gz-reader").spawn_local(reader);
         let outlet = Pieces { piece: Piece::default(), to_writer, spares };
         let expander = move || unless_ended(outlet.expand(intake, content)).map(drop);
         nursery.builder().name("gz-expander").spread().spawn(expander);
-        unless_ended(write(output, format, wrapping, &messages, spares))
+        let written = unless_ended(write(output, format, wrapping, &messages, spares));
+        // What may still come behind garbage is not waited for.
+        reader.cancel();
+        written
     })?;
     expanded.ok_or(Failure::Ended)
 }

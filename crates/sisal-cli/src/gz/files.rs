@@ -7,8 +7,7 @@ use super::signals::Signals;
 use super::source::{Found, Source};
 use super::treat::Treatment;
 use crate::wording::plain;
-use std::convert::Infallible;
-use std::io::{IsTerminal, Write, stdin, stdout};
+use std::io::{self, ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 
 /// One run of the program.
@@ -30,12 +29,28 @@ impl Run<'_> {
             if self.signals.have_come() {
                 return;
             }
-            if file.as_os_str() == "-" { self.stdin(&mut table) } else { self.named(file, &mut table) }
+            if is_stdin(file) { self.stdin(&mut table) } else { self.named(file, &mut table) }
         }
         if let Some(sums) = table.sums(self.settings.verbose) {
-            // Whoever does not read the table to its end does not want it.
-            let _ = stdout().write_all(sums.as_bytes());
+            self.print(&sums);
         }
+    }
+
+    /// Prints on standard output.
+    pub(super) fn print(self, text: &str) {
+        let mut stdout = stdout();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            self.stdout_failed(&error);
+        }
+    }
+
+    /// Standard output takes no more.
+    pub(super) fn stdout_failed(self, error: &io::Error) {
+        if error.kind() == ErrorKind::BrokenPipe {
+            // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
+            self.signals.end_by_broken_pipe();
+        }
+        self.report.error(format_args!("stdout: {}", plain(error)));
     }
 
     fn stdin(self, table: &mut Table) {
@@ -56,13 +71,21 @@ impl Run<'_> {
         }
     }
 
-    /// A file or directory that was named on the command line, or found in a directory that was.
+    /// A file or directory that was named on the command line, and all that is found in there, each directory by name.
+    ///
+    /// They may be so deep that a call for each level would not fit on the stack.
     fn named(self, path: &Path, table: &mut Table) {
-        match Source::find(path, self.settings, self.report) {
-            Found::Nothing => {}
-            Found::Directory if self.settings.recursive => self.directory(path, table),
-            Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
-            Found::File(source) => self.file(*source, table),
+        let mut pending = vec![path.to_owned()];
+        while let Some(path) = pending.pop() {
+            if self.signals.have_come() {
+                return;
+            }
+            match Source::find(&path, self.settings, self.report) {
+                Found::Nothing => {}
+                Found::Directory if self.settings.recursive => pending.extend(self.entries(&path).into_iter().rev()),
+                Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
+                Found::File(source) => self.file(*source, table),
+            }
         }
     }
 
@@ -72,41 +95,27 @@ impl Run<'_> {
             let message = "compressed data not written to a terminal. Use -f to force compression.";
             return self.report.error(format_args!("{message}\nFor help, type: sisal gz -h"));
         }
-        let treatment = Treatment { run: self, source, to_stdout };
-        if !self.settings.writes_files() {
-            return treatment.apply(table);
-        }
-        // From before the output is made until it is whole.
-        let done = sisal::Nursery::options().cancel_on_signals().run(|n| {
-            let listener = n.spawn(move || {
-                if self.signals.hang_up() {
-                    n.cancel();
-                }
-            });
-            treatment.apply(table);
-            listener.cancel();
-            Ok::<_, Infallible>(())
-        });
-        match done {
-            Ok(()) => {}
-        }
+        Treatment { run: self, source, to_stdout }.apply(table);
     }
 
     /// Everything in a directory, by name.
-    fn directory(self, path: &Path, table: &mut Table) {
+    fn entries(self, path: &Path) -> Vec<PathBuf> {
         let entries = sisal::fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
         let mut paths: Vec<PathBuf> = match entries {
             Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
-            Err(error) => return self.report.error(format_args!("{}: {}", path.display(), plain(&error))),
+            Err(error) => {
+                self.report.error(format_args!("{}: {}", path.display(), plain(&error)));
+                return Vec::new();
+            }
         };
         paths.sort();
-        for path in paths {
-            if self.signals.have_come() {
-                return;
-            }
-            self.named(&path, table);
-        }
+        paths
     }
+}
+
+/// Whether this stands for standard input.
+pub(super) fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
 }
 
 /// Prints something of one file, if that is wanted.

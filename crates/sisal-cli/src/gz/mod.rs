@@ -6,17 +6,17 @@
 //! | [`files`] | from the command line to single files: directories, standard input |
 //! | [`treat`] | one file: may it be treated, where does the result go, what is done afterwards |
 //! | [`source`] | the file that is read: opening it, and whether it may be treated; [`input`]: reading it |
-//! | [`target`] | the file that is written, and is removed if it does not become whole; [`names`]: what it is called |
+//! | [`target`] | the file that is written, and is removed if it does not become whole; [`unfinished`]: who knows of it; [`names`]: what it is called |
 //! | [`compress`] | the pipeline that compresses; [`blocks`]: how input is cut; [`engine`]: one block |
 //! | [`expand`] | the pipeline that expands; [`intake`]: its input; [`members`]: what follows what in there |
 //! | [`header`] | headers and trailers of the formats; [`checksum`]: what the trailers check |
 //! | [`list`] | the table of `-l`; [`progress`]: the bar on a terminal |
-//! | [`report`] | messages and the exit code; [`failure`]: why a file was not treated; [`signals`]: which one ends us |
+//! | [`report`] | messages and the exit code; [`failure`]: why a file was not treated; [`signals`]: how they end us |
 //!
 //! # Both ways
 //! A file is treated in one nursery: a fiber reads, and the nursery's body writes. What is between them holds a bounded number
 //! of blocks, so memory does not grow with the file. The first of them to fail cancels the rest, and when all have ended, the partial output
-//! is removed. Signals do the same, since files that are written are treated inside a nursery that ends on them.
+//! is removed. A signal does the same, since it cancels all that is waited for.
 
 mod arguments;
 mod blocks;
@@ -40,6 +40,7 @@ mod source;
 mod spares;
 mod target;
 mod treat;
+mod unfinished;
 
 pub(crate) use arguments::Arguments;
 
@@ -62,7 +63,8 @@ pub(crate) fn main(arguments: Arguments) -> ExitCode {
             return report.exit_code();
         }
     };
-    let signals = match Signals::watch(settings.writes_files()) {
+    let names_files = arguments.files.iter().any(|file| !files::is_stdin(file));
+    let signals = match Signals::watch(settings.writes_files() && names_files) {
         Ok(signals) => signals,
         Err(error) => {
             report.error(format_args!("can't listen to signals: {error}"));
@@ -74,9 +76,8 @@ pub(crate) fn main(arguments: Arguments) -> ExitCode {
         // As many as were asked for, and no more, however long a block takes.
         runtime.workers(workers).max_workers(workers)
     });
-    if let Err(error) =
-        runtime.run(|| Run { settings: &settings, report: &report, signals: &signals }.all(&arguments.files))
-    {
+    let run = Run { settings: &settings, report: &report, signals: &signals };
+    if let Err(error) = runtime.run(|| signals.run(|| run.all(&arguments.files))) {
         report.error(error);
     }
     signals.end_if_asked_to();

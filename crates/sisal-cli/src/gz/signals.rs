@@ -1,63 +1,79 @@
-//! Which signal has asked the process to end.
+//! Signals that ask the process to end, and how it does.
 //!
-//! A nursery that ends on signals does not say on which. Since handlers that were there before are called as well, ours, which only take a note, are put
-//! in place first. Having cleaned up, the process then ends as if it had had no handlers, so that whoever has started it sees what happened. A second
-//! signal of a kind does not wait for that.
+//! They are heard by a thread, which answers whatever the fibers are at:
+//! 1. While no file is half written, a signal ends the process at once, as if it had not been listened to.
+//! 2. The first of its kind that comes while one is, is noted. It cancels the work, and with that the file is removed. Then the process ends by this
+//!    signal, so that whoever has started it sees what happened.
+//! 3. A second one does not wait for that: the thread removes the file, and ends the process.
 //!
-//! A hangup ends no nursery by itself, so it is listened to from the start; unless the process was started to ignore it, as by `nohup`.
+//! The thread has the [lock](super::unfinished) when it decides, and until the process has ended: no file is made meanwhile that nobody would remove.
+//!
+//! Those that the process was started to ignore, as by `nohup`, it ignores. One that only tells that a file may not become larger does nothing, since the write
+//! fails as well.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+use super::unfinished::Unfinished;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
+use sisal::CancelToken;
 use sisal::chan::Receiver;
 use sisal::signal::{self, Signal};
 use std::fs;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
 
-/// Takes notes of signals.
+/// Those that ask the process to end.
+const ENDING: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGXCPU];
+
+/// What has been heard of signals.
 #[derive(Debug)]
-pub(super) struct Signals {
-    /// The last that has come; zero if none has.
-    last: Arc<AtomicUsize>,
-    /// Hangups, if they are to end the process.
-    hangups: Option<Receiver<Signal>>,
+pub(super) struct Signals(Arc<Heard>);
+
+/// What the thread shares with fibers.
+#[derive(Debug, Default)]
+struct Heard {
+    /// The last that was noted; zero if none was.
+    last: AtomicI32,
+    /// Cancelled when one is noted.
+    work: CancelToken,
+    unfinished: Unfinished,
 }
 
 impl Signals {
-    /// Begins to take notes, if there are files to clean up; if not, signals end the process as they always do.
+    /// Begins to listen, if there are files to clean up; if not, signals end the process as they always do.
     pub(super) fn watch(cleans_up: bool) -> io::Result<Signals> {
-        let last = Arc::new(AtomicUsize::new(0));
-        let ends_on_hangup = cleans_up && !is_ignored(SIGHUP);
-        let hangup = ends_on_hangup.then_some(SIGHUP);
-        for signal in [SIGINT, SIGTERM].into_iter().filter(|_| cleans_up).chain(hangup) {
-            let has_come = Arc::new(AtomicBool::new(false));
-            // In this order: the first of a kind finds that none has come.
-            flag::register_conditional_default(signal, Arc::clone(&has_come))?;
-            flag::register(signal, has_come)?;
-            flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
+        let heard = Arc::<Heard>::default();
+        if cleans_up {
+            // Whoever has a handler does not end, and nobody looks at the flag.
+            flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+            listen(&heard)?;
         }
-        let hangups = ends_on_hangup.then(|| signal::listen(&[Signal::HANGUP])).transpose()?;
-        Ok(Signals { last, hangups })
+        Ok(Signals(heard))
     }
 
-    /// Waits for a hangup; false if there is none to wait for, or something from outside ended the wait.
-    pub(super) fn hang_up(&self) -> bool {
-        self.hangups.as_ref().is_some_and(|hangups| hangups.recv().is_ok())
+    /// Where to note which file is half written.
+    pub(super) fn unfinished(&self) -> &Unfinished {
+        &self.0.unfinished
+    }
+
+    /// Does work that a signal is to cancel.
+    pub(super) fn run(&self, work: impl FnOnce()) {
+        self.0.work.run(work);
     }
 
     /// Whether a signal has come.
     pub(super) fn have_come(&self) -> bool {
-        self.last.load(Ordering::Relaxed) != 0
+        self.0.work.is_cancelled()
     }
 
     /// Ends the process by the signal that has come, if one has.
     pub(super) fn end_if_asked_to(&self) {
-        match self.last.load(Ordering::Relaxed) {
+        match self.0.last.load(Ordering::Relaxed) {
             0 => {}
             // It returns only if the signal can't be raised: then the exit code has to tell.
-            signal => drop(emulate_default_handler(signal as i32)),
+            signal => drop(emulate_default_handler(signal)),
         }
     }
 
@@ -68,10 +84,44 @@ impl Signals {
     }
 }
 
-/// Whether the process ignores this signal: that is inherited from whoever has started it.
-fn is_ignored(signal: i32) -> bool {
+impl Heard {
+    /// What the thread does.
+    fn answer(&self, signals: &Receiver<Signal>) {
+        let mut known = Vec::new();
+        while let Ok(signal) = signals.recv() {
+            let unfinished = self.unfinished.lock();
+            if unfinished.is_some() && !known.contains(&signal) {
+                known.push(signal);
+                // ORDERING: Relaxed: it is asked for by who has had the lock after us, since the file is no longer half written.
+                self.last.store(signal.as_raw(), Ordering::Relaxed);
+                self.work.cancel();
+                continue;
+            }
+            if let Some(path) = &*unfinished {
+                // If it can't be removed, there is no time left to tell anybody.
+                let _ = fs::remove_file(path);
+            }
+            // As above: if it can't be raised, the process goes on as if it had not come.
+            drop(emulate_default_handler(signal.as_raw()));
+        }
+    }
+}
+
+/// Starts the thread, if there is something to hear.
+fn listen(heard: &Arc<Heard>) -> io::Result<()> {
+    let heeded = heeded();
+    if heeded.is_empty() {
+        return Ok(());
+    }
+    let signals = signal::listen(&heeded)?;
+    let heard = Arc::clone(heard);
+    thread::Builder::new().name("gz-signals".to_owned()).spawn(move || heard.answer(&signals)).map(drop)
+}
+
+/// The signals that end the process: those that it does not ignore, which is inherited from whoever has started it.
+fn heeded() -> Vec<Signal> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    ENDING.into_iter().filter(|signal| mask >> (signal - 1) & 1 == 0).map(Signal::from_raw).collect()
 }

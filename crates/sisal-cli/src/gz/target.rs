@@ -2,10 +2,13 @@
 
 use super::PROGRAM;
 use super::report::say;
+use super::unfinished::{Unfinished, UnfinishedGuard};
 use sisal::fs::{File, FileTimes, Metadata, Permissions};
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-use std::path::{Path, PathBuf};
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// Nobody else is to read what is not finished.
@@ -14,62 +17,89 @@ const PERMISSIONS: u32 = 0o777;
 
 /// A file that is removed when this is dropped before it is [kept](Target::keep).
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct Target<'a> {
     file: File,
-    path: PathBuf,
-    is_whole: bool,
+    guard: UnfinishedGuard<'a>,
 }
 
-impl Target {
+impl<'a> Target<'a> {
     /// Makes it. It must not be there.
-    pub(super) fn create(path: &Path) -> io::Result<Target> {
-        let file = File::options().write(true).create_new(true).mode(UNFINISHED).open(path)?;
-        Ok(Target { file, path: path.to_owned(), is_whole: false })
+    pub(super) fn create(path: &Path, unfinished: &'a Unfinished) -> io::Result<Target<'a>> {
+        let (file, guard) =
+            unfinished.create(path, OpenOptions::new().write(true).create_new(true).mode(UNFINISHED))?;
+        Ok(Target { file: file.into(), guard })
     }
 
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Keeps the file, with the owner, mode and times of the one it was made from; or with the time that a header tells.
+    /// Gives the file the owner, mode and times of the one it was made from; or the time that a header tells.
     ///
     /// The owner can be given away only by root: if not, the file belongs to who made it, without rights for a group that was another's.
-    pub(super) fn keep(mut self, like: &Metadata, modified: Option<SystemTime>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it can't have the mode or the times. It then has what it can have.
+    pub(super) fn make_like(&self, like: &Metadata, modified: Option<SystemTime>) -> io::Result<()> {
         let mut mode = like.mode() & PERMISSIONS;
         let is_ours = self.file.metadata()?;
         let same_owner = (is_ours.uid(), is_ours.gid()) == (like.uid(), like.gid());
         if !same_owner && fchown(&self.file, Some(like.uid()), Some(like.gid())).is_err() {
             mode &= if fchown(&self.file, None, Some(like.gid())).is_ok() { PERMISSIONS } else { 0o707 };
         }
-        self.file.set_permissions(Permissions::from_mode(mode))?;
+        let has_mode = self.file.set_permissions(Permissions::from_mode(mode));
         let times = FileTimes::new().set_accessed(like.accessed()?).set_modified(modified.map_or(like.modified(), Ok)?);
-        self.file.set_times(times)?;
-        self.is_whole = true;
+        has_mode.and(self.file.set_times(times))
+    }
+
+    /// Keeps the file.
+    ///
+    /// # Errors
+    /// If what was written can't be stored. The file is removed then.
+    pub(super) fn keep(self) -> io::Result<()> {
+        close(self.file)?;
+        self.guard.finish();
         Ok(())
     }
 }
 
-impl Drop for Target {
-    fn drop(&mut self) {
-        if !self.is_whole {
-            // If it can't be removed, that is told nobody: something worse has been told already.
-            let _ = sisal::fs::remove_file(&self.path);
-        }
-    }
+/// Closes a file: the last time to hear that what was written can't be stored.
+#[allow(unsafe_code, reason = "a file that is dropped keeps to itself what went wrong")]
+fn close(file: File) -> io::Result<()> {
+    let descriptor = file.into_raw_fd();
+    sisal::blocking(|| {
+        // SAFETY: it is open, in no other hands, and not used after this.
+        unsafe { rustix::io::try_close(descriptor) }.map_err(io::Error::from)
+    })
 }
 
-/// Whether a file of that name can be made: if there is one, whether it may be overwritten. Then it is removed.
+/// Whether a file of some name can be made.
+pub(super) enum Way {
+    /// There is none, or none any more.
+    Free,
+    /// There is one, which may not be overwritten, and that has been said.
+    Taken,
+    /// That is what the new file is to be made from.
+    Source,
+}
+
+/// Makes way for a file of that name, made from another: if there is one that may be overwritten, it is removed.
 ///
 /// # Errors
-/// If it can't be removed.
-pub(super) fn make_way(path: &Path, force: bool) -> io::Result<bool> {
-    if sisal::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        return Ok(true);
+/// If nobody can tell whether there is one, or it can't be removed.
+pub(super) fn make_way(path: &Path, source: &Metadata, force: bool) -> io::Result<Way> {
+    let present = match sisal::fs::symlink_metadata(path) {
+        Ok(present) => present,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Way::Free),
+        Err(error) => return Err(error),
+    };
+    if (present.dev(), present.ino()) == (source.dev(), source.ino()) {
+        return Ok(Way::Source);
     }
     if !force && !ask(path)? {
-        return Ok(false);
+        return Ok(Way::Taken);
     }
-    sisal::fs::remove_file(path).map(|()| true)
+    sisal::fs::remove_file(path).map(|()| Way::Free)
 }
 
 /// Asks whoever sits at the terminal whether a file may be overwritten; without a terminal it may not.

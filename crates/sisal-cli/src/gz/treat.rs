@@ -12,10 +12,10 @@ use super::names;
 use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
-use super::target::{Target, make_way};
+use super::target::{Target, Way, make_way};
 use crate::wording::plain;
 use sisal::fs::File;
-use std::io::{self, ErrorKind, IsTerminal, Write, stdout};
+use std::io::{self, IsTerminal, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -29,12 +29,12 @@ pub(super) struct Treatment<'a> {
 }
 
 /// Where the result goes.
-enum Output {
-    Target(Target, PathBuf),
+enum Output<'a> {
+    Target(Target<'a>, PathBuf),
     Stdout(File),
 }
 
-impl Output {
+impl Output<'_> {
     fn file(&self) -> &File {
         match self {
             Output::Target(target, _) => target.file(),
@@ -46,7 +46,7 @@ impl Output {
 /// It was not done, and that has been said.
 struct Told;
 
-impl Treatment<'_> {
+impl<'a> Treatment<'a> {
     /// Does it, and tells what there is to tell.
     pub(super) fn apply(&self, table: &mut Table) {
         // Whatever went wrong has been told, and the next file may be better.
@@ -142,8 +142,7 @@ impl Treatment<'_> {
             seconds => after_epoch(seconds),
         };
         let row = table.row(&expanded, &name.display().to_string(), time, settings.verbose);
-        // Whoever does not read the table to its end does not want it.
-        let _ = stdout().write_all(row.as_bytes());
+        self.run.print(&row);
         Ok(())
     }
 
@@ -164,7 +163,7 @@ impl Treatment<'_> {
         &self,
         intake: Intake<impl Chunks>,
         content: Content,
-        output: Option<&Output>,
+        output: Option<&Output<'_>>,
     ) -> Result<Expanded, Told> {
         let meter = Meter::new(self.source.size());
         // A bar between lines of text would be in the way.
@@ -183,7 +182,7 @@ impl Treatment<'_> {
     }
 
     /// Where the result goes: standard output, or the file whose name is made from that of the source.
-    fn output(&self, name: impl FnOnce(&Path) -> Result<PathBuf, String>) -> Result<Output, Told> {
+    fn output(&self, name: impl FnOnce(&Path) -> Result<PathBuf, String>) -> Result<Output<'a>, Told> {
         let Some(path) = self.source.path.as_deref().filter(|_| !self.to_stdout) else {
             let file = stdout().as_fd().try_clone_to_owned().map(File::from);
             return file.map(Output::Stdout).map_err(|error| self.failed("stdout", &error));
@@ -194,18 +193,26 @@ impl Treatment<'_> {
             }
             Told
         })?;
-        if !make_way(&target, self.run.settings.force)
-            .map_err(|error| self.failed(&target.display().to_string(), &error))?
-        {
-            self.run.report.note_warning();
-            return Err(Told);
+        let way = make_way(&target, &self.source.metadata, self.run.settings.force);
+        match way.map_err(|error| self.failed(&target.display().to_string(), &error))? {
+            Way::Free => {}
+            Way::Taken => {
+                self.run.report.note_warning();
+                return Err(Told);
+            }
+            Way::Source => {
+                let (source, target) = (path.display(), target.display());
+                self.run.report.error(format_args!("{source} and {target} are the same file"));
+                return Err(Told);
+            }
         }
-        let made = Target::create(&target).map_err(|error| self.failed(&target.display().to_string(), &error))?;
+        let made = Target::create(&target, self.run.signals.unfinished());
+        let made = made.map_err(|error| self.failed(&target.display().to_string(), &error))?;
         Ok(Output::Target(made, target))
     }
 
     /// Keeps the output and removes the input.
-    fn finish(&self, output: Output, modified: Option<SystemTime>, ratio: &str) -> Result<(), Told> {
+    fn finish(&self, output: Output<'_>, modified: Option<SystemTime>, ratio: &str) -> Result<(), Told> {
         let settings = self.run.settings;
         let (target, name) = match output {
             Output::Target(target, name) => (target, name),
@@ -218,8 +225,11 @@ impl Treatment<'_> {
                 return Ok(());
             }
         };
-        let kept = target.keep(&self.source.metadata, modified);
-        kept.map_err(|error| self.failed(&name.display().to_string(), &error))?;
+        let is_alike = target.make_like(&self.source.metadata, modified);
+        target.keep().map_err(|error| self.failed(&name.display().to_string(), &error))?;
+        if let Err(error) = is_alike {
+            self.run.report.warning(format_args!("{}: {}", name.display(), plain(&error)));
+        }
         let done = if settings.keep { "created" } else { "replaced with" };
         tell(settings, format_args!("{}:\t{ratio} -- {done} {}\n", self.source, name.display()));
         if let Some(path) = self.source.path.as_deref().filter(|_| !settings.keep)
@@ -242,17 +252,15 @@ impl Treatment<'_> {
     }
 
     /// Says why it was not done.
-    fn tell(&self, failure: Failure, output: Option<&Output>) -> Told {
+    fn tell(&self, failure: Failure, output: Option<&Output<'_>>) -> Told {
         let source = self.source.to_string();
         match (failure, output) {
             (Failure::Input(error), _) => self.failed(&source, &error),
             (Failure::Output(error), Some(Output::Target(_, name))) => self.failed(&name.display().to_string(), &error),
-            (Failure::Output(error), _) if error.kind() == ErrorKind::BrokenPipe => {
-                // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
-                self.run.signals.end_by_broken_pipe();
-                self.failed("stdout", &error)
+            (Failure::Output(error), _) => {
+                self.run.stdout_failed(&error);
+                Told
             }
-            (Failure::Output(error), _) => self.failed("stdout", &error),
             (Failure::Data(defect), _) => {
                 self.run.report.error(format_args!("{source}{defect}"));
                 Told

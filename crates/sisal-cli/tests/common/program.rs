@@ -170,13 +170,17 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.child)
+    }
+
     pub(crate) fn send(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+        rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
     /// Waits for its end.
     pub(crate) fn wait(self) -> Ran {
-        let pid = rustix::process::Pid::from_child(&self.child);
+        let pid = self.pid();
         let (ended, end) = mpsc::channel::<()>();
         let watchdog = thread::spawn(move || {
             if end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {

@@ -1,6 +1,6 @@
 //! What becomes of files: their names, times and modes.
 
-use crate::program::{Directory, have, skip};
+use crate::program::{Directory, SISAL, have, skip};
 use crate::samples::text;
 use std::fs::{self, FileTimes, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -46,6 +46,23 @@ fn the_owner_is_kept_by_root() {
     directory.gz(&["file"]).output();
     let metadata = fs::metadata(directory.path("file.gz")).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (SOMEBODY, SOMEBODY));
+}
+
+#[test]
+fn output_that_cant_have_the_mode_and_times_of_the_input_is_kept_with_a_warning() {
+    let directory = Directory::new();
+    let path = directory.write("file", b"somebody's");
+    if chown(&path, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+        return skip("only root can give files away");
+    }
+    if !have("setpriv") {
+        return;
+    }
+    // One who may give files away, but not change those of others.
+    let ran = directory.program("setpriv", &["--bounding-set", "-fowner", SISAL, "gz", "file"]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), "sisal gz: file.gz: Operation not permitted\n"));
+    assert_eq!(directory.names(), ["file.gz"]);
+    assert_eq!(directory.gz(&["-dc", "file.gz"]).output(), b"somebody's");
 }
 
 #[test]
@@ -116,6 +133,37 @@ fn a_stored_name_leads_nowhere_else() {
 }
 
 #[test]
+fn a_file_does_not_make_way_for_what_is_made_from_it() {
+    let directory = Directory::new();
+    directory.write("own.gz", b"bytes");
+    let packed = directory.gz(&["-c", "own.gz"]).output();
+    directory.write("own.gz", &packed);
+    symlink("target.gz", directory.path("target")).unwrap();
+    directory.write("target.gz", b"bytes");
+    for (arguments, input, output) in [
+        (&["-dN", "own.gz"][..], "own.gz", "own.gz"),
+        (&["-dNf", "own.gz"], "own.gz", "own.gz"),
+        (&["-f", "target"], "target", "target.gz"),
+    ] {
+        let ran = directory.gz(arguments).run();
+        assert_eq!((ran.code, ran.stderr), (Some(1), format!("sisal gz: {input} and {output} are the same file\n")));
+        assert_eq!(directory.names(), ["own.gz", "target", "target.gz"]);
+    }
+    assert!(directory.read("own.gz") == packed);
+    assert_eq!(directory.read("target"), b"bytes");
+}
+
+#[test]
+fn a_name_that_becomes_too_long_is_told() {
+    let directory = Directory::new();
+    let name = "x".repeat(253);
+    directory.write(&name, b"bytes");
+    let ran = directory.gz(&[&name]).run();
+    assert_eq!((ran.code, ran.stderr), (Some(1), format!("sisal gz: {name}.gz: File name too long\n")));
+    assert_eq!(directory.names(), [name]);
+}
+
+#[test]
 fn directories_are_walked_if_that_is_asked_for() {
     let directory = Directory::new();
     fs::create_dir_all(directory.path("a/b/c")).unwrap();
@@ -130,6 +178,21 @@ fn directories_are_walked_if_that_is_asked_for() {
     directory.write("a/b/plain", b"as it is");
     directory.gz(&["-dr", "a"]).output();
     names.iter().for_each(|name| assert_eq!(directory.read(name), name.as_bytes()));
+}
+
+#[test]
+fn directories_may_be_deep() {
+    const LEVELS: usize = 1000;
+    let directory = Directory::new();
+    let deepest = "d/".repeat(LEVELS);
+    fs::create_dir_all(directory.path(&deepest)).unwrap();
+    directory.write(&format!("{deepest}file"), b"bytes");
+    let on_a_small_stack = "ulimit -s 512; exec \"$0\" gz -r d";
+    directory.program("bash", &["-c", on_a_small_stack, SISAL]).output();
+    assert!(directory.path(format!("{deepest}file.gz")).exists());
+    // Level by level: to remove all at once takes a descriptor for each.
+    fs::remove_file(directory.path(format!("{deepest}file.gz"))).unwrap();
+    (1..=LEVELS).rev().for_each(|level| fs::remove_dir(directory.path("d/".repeat(level))).unwrap());
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use crate::program::{Directory, Ran, SISAL, have};
 use crate::samples::text;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::thread;
 
 /// Runs a shell command on a terminal, at which somebody types.
 fn on_a_terminal(directory: &Directory, command: &str, typed: &str) -> Option<Ran> {
@@ -39,10 +42,30 @@ fn an_existing_file_is_overwritten_if_somebody_agrees() {
 }
 
 #[test]
+fn a_signal_at_the_question_ends_it_and_leaves_the_old_file() {
+    if !have("script") {
+        return;
+    }
+    let directory = Directory::new();
+    directory.write("file", b"new");
+    directory.write("file.gz", b"old");
+    let command = format!("echo $$ > pid; exec env --default-signal {SISAL} gz file");
+    let mut running = directory.program("script", &["-qfec", &command, "said"]).input_stays_open().start();
+    while !fs::read_to_string(directory.path("said")).is_ok_and(|said| said.contains("do you wish to overwrite")) {
+        assert!(!running.has_ended(), "it was to ask");
+        thread::yield_now();
+    }
+    let pid = String::from_utf8(directory.read("pid")).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::INT).unwrap();
+    assert_eq!(running.wait().code, Some(128 + Signal::INT.as_raw()));
+    assert_eq!((directory.read("file"), directory.read("file.gz")), (b"new".to_vec(), b"old".to_vec()));
+}
+
+#[test]
 fn a_bar_is_shown_on_a_terminal_and_nowhere_else() {
     let directory = Directory::new();
     // Takes long enough for a bar, wherever it is run.
-    let file = std::fs::File::create(directory.path("file")).unwrap();
+    let file = fs::File::create(directory.path("file")).unwrap();
     file.set_len(1 << 30).unwrap();
     let Some(ran) = on_a_terminal(&directory, "gz -k9 file", "") else { return };
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
