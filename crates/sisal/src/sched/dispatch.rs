@@ -397,14 +397,18 @@ impl Worker {
     }
 
     /// On stacks that can't be guarded otherwise: has the one we are about to leave overflowed?
-    #[inline]
+    #[inline(always)]
     fn check_canary(&self, me: FiberRef) {
-        if let Some(stack) = self.stack.get()
-            && stack.needs_canary_check()
-            && !stack.canary_intact()
-        {
-            super::overflow::abort_for(&me, stack);
+        if let Some(stack) = self.stack.get().filter(|stack| stack.needs_canary_check()) {
+            check_canary_of(stack, me);
         }
+    }
+}
+
+#[cold]
+fn check_canary_of(stack: Stack, me: FiberRef) {
+    if !stack.canary_intact() {
+        super::overflow::abort_for(&me, stack);
     }
 }
 

@@ -197,17 +197,26 @@ impl Worker {
         idle
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop_ready(&self) -> Option<FiberRef> {
-        if let Some(next) = self.run_next.take() {
+        if let Some(next) = self.run_next.get() {
             let streak = self.run_next_streak.get();
             if streak < MOST_IN_A_ROW {
+                self.run_next.set(None);
                 self.run_next_streak.set(streak + 1);
                 self.show_ready(0);
                 return Some(next);
             }
+        }
+        self.pop_in_turn()
+    }
+
+    /// The first of the list. One that was to go first has done so too often, and goes to the end.
+    #[inline(never)]
+    fn pop_in_turn(&self) -> Option<FiberRef> {
+        if let Some(last) = self.run_next.take() {
             // SAFETY: a ready fiber, out of its queue just now.
-            unsafe { self.ready.push(next.as_ptr()) };
+            unsafe { self.ready.push(last.as_ptr()) };
         }
         self.run_next_streak.set(0);
         if self.ready.is_empty() {
