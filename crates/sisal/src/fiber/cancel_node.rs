@@ -34,7 +34,7 @@ pub(crate) struct CancelNode {
     inner: Lock<Inner>,
     /// Who runs inside, if that is one fiber or thread.
     owner: Option<Who>,
-    /// Whether it will be cancelled by itself, or is there to be cancelled by anybody.
+    /// Whether it will be cancelled by itself, in time.
     is_limited: bool,
 }
 
@@ -97,12 +97,12 @@ impl CancelNode {
         CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner, is_limited: false }
     }
 
-    /// One that will be cancelled by itself, or by whoever wants to, or that follows one that will.
+    /// One that will be cancelled by itself, in time, or that follows one that will.
     pub(crate) fn limited(owner: Option<Who>) -> CancelNode {
         CancelNode { is_limited: true, ..CancelNode::new(owner) }
     }
 
-    /// Whether it is not for ever that nothing cancels it, as far as can be known.
+    /// Whether time will cancel it, as far as can be known.
     pub(crate) fn is_limited(&self) -> bool {
         self.is_limited
     }

@@ -36,13 +36,13 @@ impl Flags {
         self.0.get() & PINNED != 0
     }
 
-    /// Whether it runs the half of a fork, for which another waits.
+    /// Whether it runs the half of a fork, or another part of what a fiber computes that waits for it.
     #[inline]
     pub(crate) fn is_job(&self) -> bool {
         self.0.get() & JOB != 0
     }
 
-    /// It runs the half of a fork.
+    /// It runs such a part.
     pub(crate) fn set_job(&self) {
         self.0.set(self.0.get() | JOB);
     }

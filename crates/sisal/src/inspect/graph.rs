@@ -10,7 +10,7 @@ use super::survey::Seen;
 use crate::fiber::FiberId;
 use crate::fiber::flags::Outlook;
 use crate::prim::reason::Reason;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// All cycles there are; of those that share a fiber, one. Each begins with the fiber of the lowest number.
 pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
@@ -31,18 +31,25 @@ pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
     found.into_iter().map(numbers).collect()
 }
 
-/// For each fiber of the snapshot whether it waits in one of its cycles, or for one that does: whether it is stuck for ever.
+/// For each fiber of the snapshot whether it waits in one of its cycles, or for one that does, and nobody could cancel any of these waits:
+/// whether it is stuck for ever.
 pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
     let mut waiting_for: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
     for (place, edges) in edges(snapshot, waits).into_iter().enumerate() {
         edges.into_iter().for_each(|to| waiting_for[to].push(place));
     }
-    let in_cycles: HashSet<FiberId> = snapshot.cycles.iter().flatten().copied().collect();
-    let mut doomed: Vec<bool> = snapshot.fibers.iter().map(|fiber| in_cycles.contains(&fiber.id)).collect();
+    let places: HashMap<FiberId, usize> = snapshot.fibers.iter().map(|fiber| fiber.id).zip(0..).collect();
+    let place = |id: &FiberId| places.get(id).copied();
+    let mut doomed = vec![false; waits.len()];
+    for cycle in &snapshot.cycles {
+        if cycle.iter().filter_map(place).all(|place| !waits[place].is_cancellable) {
+            cycle.iter().filter_map(place).for_each(|place| doomed[place] = true);
+        }
+    }
     let mut unseen: Vec<usize> = (0..doomed.len()).filter(|&place| doomed[place]).collect();
     while let Some(place) = unseen.pop() {
         for &waiter in &waiting_for[place] {
-            if !std::mem::replace(&mut doomed[waiter], true) {
+            if !waits[waiter].is_cancellable && !std::mem::replace(&mut doomed[waiter], true) {
                 unseen.push(waiter);
             }
         }

@@ -55,14 +55,43 @@ fn leaked(survey: &Survey, is_old: impl Fn(&FiberInfo) -> bool) -> Vec<bool> {
             && is_old(fiber)
     };
     let mut leaked: Vec<bool> = snapshot.fibers.iter().zip(waits).map(may_be).collect();
-    // Who waits for one that is not leaked is not either, and so on. (A lock without an owner to be found was left behind by one that has
-    // ended; a fiber that is not to be found has not started.)
-    loop {
-        let awaits_others = |place: usize| match edges[place].as_slice() {
-            [] => waits[place].reason == Reason::Join,
-            others => !others.iter().any(|&other| leaked[other]),
-        };
-        let Some(place) = (0..leaked.len()).find(|&place| leaked[place] && awaits_others(place)) else { return leaked };
-        leaked[place] = false;
+    // Who waits for one that is not leaked is not either, and so on.
+    let mut others: Vec<Others> = edges.iter().map(|edges| Others::among(edges, &leaked)).collect();
+    let mut waiting_for: Vec<Vec<usize>> = vec![Vec::new(); leaked.len()];
+    edges.iter().enumerate().for_each(|(place, edges)| edges.iter().for_each(|&to| waiting_for[to].push(place)));
+    let mut unseen: Vec<usize> = (0..leaked.len()).filter(|&place| leaked[place]).collect();
+    while let Some(place) = unseen.pop() {
+        if leaked[place] && others[place].have_it_in_hand(waits[place].reason) {
+            leaked[place] = false;
+            for &waiter in &waiting_for[place] {
+                others[waiter].leaked -= 1;
+                unseen.push(waiter);
+            }
+        }
+    }
+    leaked
+}
+
+/// Those that a fiber waits for, as far as they are to be found.
+struct Others {
+    all: usize,
+    leaked: usize,
+}
+
+impl Others {
+    fn among(edges: &[usize], leaked: &[bool]) -> Others {
+        Others { all: edges.len(), leaked: edges.iter().filter(|&&other| leaked[other]).count() }
+    }
+
+    /// Whether what is waited for, for this reason, is up to one that is not leaked.
+    fn have_it_in_hand(&self, reason: Reason) -> bool {
+        match reason {
+            // The first of several ends the wait. Who they are is not looked at.
+            Reason::JoinAny | Reason::Job | Reason::SpawnLimit => true,
+            // One that is not to be found runs, or has not started.
+            Reason::Join | Reason::Nursery => self.leaked == 0,
+            // A lock without an owner to be found was left behind by one that has ended.
+            _ => self.all > 0 && self.leaked == 0,
+        }
     }
 }

@@ -42,8 +42,10 @@ pub(super) struct Seen {
     pub(super) outlook: Outlook,
     /// Whether something outside of the runtime can end it.
     pub(super) is_outside: bool,
-    /// Whether it ends by itself, or can be ended by a timeout or a token around it.
+    /// Whether it ends by itself, or by a timeout around it.
     pub(super) is_limited: bool,
+    /// Whether somebody could cancel it.
+    pub(super) is_cancellable: bool,
     /// The nursery that it has opened and waits for.
     pub(super) opened: Option<usize>,
 }
@@ -192,6 +194,7 @@ fn see(
         outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
         is_outside: reason.is_outside(),
         is_limited: !sighted.runs && is_limited(fiber),
+        is_cancellable: !sighted.runs && fiber.flags.is_cancellable(),
         opened: None,
     };
     if state == FiberState::Parked {
@@ -302,6 +305,7 @@ fn see_threads(now: Moment, shared: &Shared, objects: &mut Objects) -> Vec<Threa
             outlook: Outlook::Inside,
             is_outside: false,
             is_limited: thread.has_deadline,
+            is_cancellable: false,
             opened: None,
         };
         // SAFETY: the thread waits for it, until we have looked at it.

@@ -124,10 +124,8 @@ impl Tasks {
         self.0.push(task);
     }
 
+    /// Takes all, to [wake](wake_task) them: until then they count.
     fn take(&mut self) -> Vec<Waker> {
-        if !self.0.is_empty() {
-            TASKS.fetch_sub(self.0.len(), Ordering::Relaxed);
-        }
         mem::take(&mut self.0)
     }
 }
@@ -372,6 +370,7 @@ fn wake_task(task: Waker) {
         // Its drop may panic too.
         mem::forget(payload);
     }
+    TASKS.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// An event was heard for `key`.

@@ -43,6 +43,7 @@ where
 {
     nursery.roster.come();
     let task = Task { f: MaybeUninit::new(f), nursery: NonNull::from(nursery), result: PhantomData };
+    let options = Options { is_part: nursery.is_whole(), ..options };
     // SAFETY: the closure lives as long as the nursery, which does not end before the task has. It may go where it is going by the
     // caller's promise, and its errors because they are `Send`.
     match unsafe { launch(nursery.runtime(), options, place, move || task.run()) } {

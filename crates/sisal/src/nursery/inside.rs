@@ -101,14 +101,20 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
         self.runtime.map(|runtime| unsafe { runtime.as_ref() })
     }
 
+    /// Whether children are parts of one computation.
+    #[inline]
+    pub(super) fn is_whole(&self) -> bool {
+        self.policy == Policy::RunAll
+    }
+
     /// Whether a child is to run that would or would not, by what became of its fiber.
     #[inline]
     pub(super) fn wants(&self, is_wanted: bool) -> bool {
-        match self.node().cause() {
-            None if is_wanted => true,
-            Some(Cause::Failure) => false,
-            _ => self.policy == Policy::RunAll,
-        }
+        is_wanted
+            && match self.policy {
+                Policy::RunAll => !self.is_cancelled() || !self.findings.lock().has_panicked(),
+                _ => !self.is_cancelled(),
+            }
     }
 
     /// The body, or a child, has returned an error.
@@ -124,6 +130,7 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
     /// The body has panicked.
     #[cold]
     pub(super) fn body_panicked(&self) {
+        self.findings.lock().note_panic();
         self.node().cancel(Cause::Failure, &poke);
     }
 

@@ -94,11 +94,12 @@ pub(super) struct Findings<E> {
     first: Option<E>,
     rest: Vec<E>,
     panic: Option<Payload>,
+    has_panicked: bool,
 }
 
 impl<E> Findings<E> {
     pub(super) fn new(policy: Policy) -> Findings<E> {
-        Findings { policy, first: None, rest: Vec::new(), panic: None }
+        Findings { policy, first: None, rest: Vec::new(), panic: None, has_panicked: false }
     }
 
     /// Keeps an error, or gives it back.
@@ -111,8 +112,19 @@ impl<E> Findings<E> {
         None
     }
 
+    /// The body has panicked, which keeps that itself.
+    pub(super) fn note_panic(&mut self) {
+        self.has_panicked = true;
+    }
+
+    /// Whether the body or a child has panicked.
+    pub(super) fn has_panicked(&self) -> bool {
+        self.has_panicked
+    }
+
     /// Keeps a panic, or gives it back: the first is kept.
     pub(super) fn keep_panic(&mut self, payload: Payload) -> Option<Payload> {
+        self.has_panicked = true;
         match self.panic {
             None => self.panic = Some(payload),
             Some(_) => return Some(payload),

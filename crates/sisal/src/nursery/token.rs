@@ -86,7 +86,7 @@ impl Token {
             let node =
                 NonNull::new(node.cast_mut()).unwrap_or_else(|| unreachable!("INVARIANT: a block has an address"));
             Token {
-                node: CancelNode::limited(None),
+                node: CancelNode::new(None),
                 follower: Follower::new(What::Node(node)),
                 above: Lock::new(above),
                 done: OnceLock::new(),

@@ -32,20 +32,6 @@ pub(super) fn parker() -> Arc<ThreadParker> {
     PARKER.try_with(own).unwrap_or_else(|_| new())
 }
 
-/// Calls `f`, which may call the wakers of tasks, while a wait of this thread may be ended at any time: those are somebody else's code, and if
-/// they wait it is by another parker, so that neither gets the other's unpark.
-fn with_another_parker<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Arc<ThreadParker>>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            let own = self.0.take();
-            let _ = PARKER.try_with(|place| place.set(own));
-        }
-    }
-    let _restore = Restore(PARKER.try_with(Cell::take).unwrap_or(None));
-    f()
-}
-
 /// The innermost scope that the calling thread is inside.
 pub(super) fn scope() -> Option<NonNull<Scope>> {
     SCOPE.with(Cell::get)
@@ -60,12 +46,28 @@ fn scopes<'a>() -> impl Iterator<Item = &'a Scope> {
     std::iter::successors(scope(), |scope| unsafe { scope.as_ref() }.outer).map(|scope| unsafe { &*scope.as_ptr() })
 }
 
+/// Calls `f`, which may call the wakers of tasks, in nobody's name: those are somebody else's code, and a wait of this thread may be ended at
+/// any time. If they wait, it is outside of this thread's scopes and by another parker, so that neither gets the other's unpark.
+fn as_nobody<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<ThreadParker>>, Option<NonNull<Scope>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            let parker = self.0.take();
+            let _ = PARKER.try_with(|place| place.set(parker));
+            set_scope(self.1);
+        }
+    }
+    let _restore = Restore(PARKER.try_with(Cell::take).unwrap_or(None), scope());
+    set_scope(None);
+    f()
+}
+
 /// What ends every cancellable wait of this thread right now, if anything does. From now on it can be poked.
 pub(super) fn ambient_end() -> Option<Cause> {
     expire_scopes();
     let innermost = scopes().next()?;
     // SAFETY: scopes stay until they are left.
-    unsafe { innermost.follow(&poke) }
+    as_nobody(|| unsafe { innermost.follow(&poke) })
 }
 
 /// Ends the scopes whose time is up.
@@ -78,7 +80,7 @@ fn expire_scopes() {
     for scope in scopes().filter(|scope| scope.expiry.get() <= now) {
         scope.expiry.set(Moment::NEVER);
         if let Some(node) = &scope.node {
-            node.cancel(Cause::Deadline, &poke);
+            as_nobody(|| node.cancel(Cause::Deadline, &poke));
         }
     }
 }
@@ -126,7 +128,7 @@ fn park_by(wait: &Wait<Who>, waiting: &Waiting, mut sleep_until: impl FnMut(Mome
     let mut deadline = waiting.deadline.unwrap_or(Moment::NEVER);
     loop {
         // For the sake of what runs inside the scopes of this thread, also if its own wait can't be cancelled.
-        let cause = with_another_parker(ambient_end);
+        let cause = ambient_end();
         if let Some(cause) = cause.filter(|_| cancellable) {
             if wait.claim_own(Woken::Cancelled(cause)) {
                 return Woken::Cancelled(cause);

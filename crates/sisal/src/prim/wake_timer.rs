@@ -25,9 +25,12 @@ struct Timers {
     due: BTreeMap<Key, Waker>,
     last_number: u64,
     is_started: bool,
+    /// One is being called.
+    is_waking: bool,
 }
 
-static TIMERS: Mutex<Timers> = Mutex::new(Timers { due: BTreeMap::new(), last_number: 0, is_started: false });
+static TIMERS: Mutex<Timers> =
+    Mutex::new(Timers { due: BTreeMap::new(), last_number: 0, is_started: false, is_waking: false });
 static CHANGED: Condvar = Condvar::new();
 
 /// Nothing that could panic is done under the lock.
@@ -35,9 +38,10 @@ fn timers() -> MutexGuard<'static, Timers> {
     TIMERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether there are any that have not been called.
+/// Whether there are any whose wakers have not been called, to the end.
 pub(crate) fn are_there() -> bool {
-    !timers().due.is_empty()
+    let timers = timers();
+    timers.is_waking || !timers.due.is_empty()
 }
 
 impl WakeTimer {
@@ -89,12 +93,15 @@ fn keep_time() {
             None => CHANGED.wait(timers).unwrap_or_else(PoisonError::into_inner),
             Some(first) if first.key().0 <= now => {
                 let waker = first.remove();
+                timers.is_waking = true;
                 drop(timers);
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
                     // The others are to be woken all the same. The panic hook has told of it.
                     std::mem::forget(payload);
                 }
-                self::timers()
+                let mut timers = self::timers();
+                timers.is_waking = false;
+                timers
             }
             Some(first) => {
                 let left = first.key().0.since(now);

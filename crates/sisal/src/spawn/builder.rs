@@ -188,7 +188,7 @@ impl Builder {
 
     fn options(&mut self, start: Start, at_once: bool) -> Options {
         let start = if start == Start::Anywhere { self.anywhere } else { start };
-        Options { name: self.name.take(), stack_size: self.stack_size, start, at_once }
+        Options { name: self.name.take(), stack_size: self.stack_size, start, at_once, is_part: false }
     }
 
     /// Spawns it.

@@ -29,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) start: Start,
     /// Whether to give up rather than to wait for a place under `max_fibers`.
     pub(crate) at_once: bool,
+    /// Whether it is part of what a fiber computes, and runs also in a runtime that stops.
+    pub(crate) is_part: bool,
 }
 
 /// Where a fiber is to start.
@@ -82,6 +84,9 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
         };
         let origin = Origin::here();
         let fiber = body::allocate(birth, move || origin.call(f));
+        if options.is_part {
+            fiber.flags.set_job();
+        }
         // SAFETY: made with this `T` just now.
         let handle = unsafe { JoinHandle::new(fiber) };
         let start = options.start.or_what_is_known(shared, inside, place);

@@ -103,7 +103,8 @@ pub(crate) const CASES: &[Case] = &[
         body: || {
             run(|| {
                 let (sender, receiver) = bounded::<JoinHandle<()>>(1);
-                let parent = named("parent", move || {
+                // Where its child gets the next number.
+                let parent = Builder::new().name("parent").spawn_on(0, move || {
                     let child = named("child", move || receiver.recv().unwrap().join().is_ok());
                     child.join().unwrap();
                 });

@@ -127,6 +127,37 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "a_cycle_that_a_thread_cancels_in_the_end",
+        environment: &[],
+        body: || {
+            let runtime = Runtime::new().unwrap();
+            let (lock, is_locked) = (Mutex::new(()), Event::new());
+            let (lock, is_locked) = (&lock, &is_locked);
+            let ended = runtime.handle().nursery(|n| {
+                let token = n.token();
+                thread::spawn(move || {
+                    thread::sleep(A_WHILE);
+                    token.cancel();
+                });
+                let second = n.spawn(move || {
+                    is_locked.wait().unwrap();
+                    drop(lock.lock());
+                });
+                n.spawn(move || {
+                    let _guard = lock.lock();
+                    is_locked.set();
+                    assert!(second.wait().is_err());
+                });
+                Ok::<(), Cancelled>(())
+            });
+            println!("{ended:?}");
+        },
+        check: |ended| {
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Ok(())\n"));
+            assert!(!ended.stderr.contains("ever run again"), "{}", ended.stderr);
+        },
+    },
+    Case {
         name: "a_thread_that_waits_for_signals",
         environment: &[],
         body: || {

@@ -207,3 +207,30 @@ fn a_scope_in_a_runtime_that_stops_is_whole() {
         shut_down(runtime);
     });
 }
+
+#[test]
+fn a_scope_beside_a_failure_is_whole() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let (computed, started) = (AtomicUsize::new(0), sisal::sync::Event::new());
+            let failed = sisal::nursery(|n| {
+                n.spawn(|| {
+                    started.set();
+                    // It goes on when the nursery has failed.
+                    while sisal::check_cancelled().is_ok() {
+                        sisal::yield_now();
+                    }
+                    let mut numbers = [0; 100];
+                    par::scope(|scope| numbers.iter_mut().for_each(|number| scope.spawn(|_| *number = 1)));
+                    computed.fetch_add(numbers.iter().sum(), Ordering::Relaxed);
+                });
+                n.spawn(|| {
+                    started.wait().unwrap();
+                    Err::<(), _>("failed")
+                });
+                Ok(())
+            });
+            assert_eq!((failed, computed.load(Ordering::Relaxed)), (Err("failed"), 100));
+        });
+    });
+}

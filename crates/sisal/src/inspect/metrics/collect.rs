@@ -95,8 +95,7 @@ fn running_and_started(shared: &Shared) -> (usize, usize) {
     sums
 }
 
-/// How many fibers wait, by what for. Looks at all of them; nobody counts that meanwhile.
-/// How many fibers are parked, and how many run.
+/// How many fibers wait, by what for, and how many run. Looks at all of them; nobody counts that meanwhile.
 fn parked_by_reason(shared: &Shared) -> (BTreeMap<&'static str, usize>, usize) {
     let (mut parked, mut running) = (BTreeMap::new(), 0);
     for (_, remote) in present(shared) {

@@ -63,7 +63,8 @@ pub struct Metrics {
     pub steals: u64,
     /// Waits that fibers have begun.
     pub parks: u64,
-    /// Waits that have ended. The fiber may still wait for its turn.
+    /// Waits that have ended for sure: the last one of a fiber that runs is not counted, since it may be about to wait again. One that
+    /// is counted may still wait for its turn.
     pub wakes: u64,
     /// Turns that workers have begun: to start a fiber, to resume one, or to look for one.
     pub switches: u64,
