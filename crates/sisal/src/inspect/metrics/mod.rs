@@ -18,7 +18,7 @@ use crate::spawn::Handle;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a runtime is doing and has done, at one moment: see [`metrics`], [`Handle::metrics`] and
+/// What a runtime is doing and has done, at one moment: see [`metrics`](fn@metrics), [`Handle::metrics`] and
 /// [`Runtime::metrics`](crate::Runtime::metrics).
 ///
 /// Every number is right when it is read, but they are not all read at once: while fibers run, numbers that belong together may differ a
