@@ -26,6 +26,9 @@ ADDRESS is where it listens: a host and a port, 127.0.0.1:7000 unless given. Por
 /// How long to wait when the system has no descriptor left for another connection, for instance.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// For how long a client may take nothing of its echo.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let address = match &arguments[..] {
@@ -69,6 +72,10 @@ fn serve(address: &str) -> io::Result<()> {
 
 /// Echoes until the client has closed its side, has gone, or the server ends.
 fn echo(mut stream: &TcpStream) {
+    // An echo is not cut off by the end of the server, but by a client that does not take it.
+    if stream.set_write_timeout(Some(PATIENCE)).is_err() {
+        return;
+    }
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         if shield(|| stream.write_all(&buffer[..count])).is_err() {

@@ -94,6 +94,8 @@ impl<'a> Connection<'a> {
     {
         self.stream.set_nodelay(true)?;
         self.stream.set_read_timeout(Some(PATIENCE))?;
+        // An answer is not cut off by the end of the server, but by a client that does not take it.
+        self.stream.set_write_timeout(Some(PATIENCE))?;
         while self.read()? == Next::Request {
             if shield(|| self.answer(handler))? == Next::Nothing {
                 return self.hang_up();

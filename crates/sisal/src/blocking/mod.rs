@@ -107,10 +107,12 @@ pub(crate) fn end(shared: &Shared) {
 /// });
 /// ```
 pub fn block_in_place<T>(f: impl FnOnce() -> T) -> T {
-    let turn = worker::with_fiber(|running| running.map(|(worker, me)| worker.declare_blocked(me)));
-    let result = f();
-    if let Some(turn) = turn {
-        worker::with_fiber(|running| running.map(|(worker, _)| worker.retract_blocked(turn)));
+    struct Declared(u64);
+    impl Drop for Declared {
+        fn drop(&mut self) {
+            worker::with_fiber(|running| running.map(|(worker, _)| worker.retract_blocked(self.0)));
+        }
     }
-    result
+    let _declared = worker::with_fiber(|running| running.map(|(worker, me)| Declared(worker.declare_blocked(me))));
+    f()
 }

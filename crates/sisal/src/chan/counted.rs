@@ -124,8 +124,13 @@ impl<C: Channel> Counted<C> {
         }
         *reason = Some(why);
         drop(reason);
-        self.block().channel.close();
-        true
+        let closed = self.block().channel.close();
+        if !closed {
+            // Somebody else came first, who had nothing to say.
+            let why = self.block().reason.lock().take();
+            drop(why);
+        }
+        closed
     }
 
     pub(crate) fn reason(&self) -> Option<Reason> {

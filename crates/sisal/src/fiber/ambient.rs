@@ -29,6 +29,13 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
+    /// Whether somebody has been given the means to end it, as far as can be known. The scope is not left meanwhile.
+    pub(crate) fn is_open(&self) -> bool {
+        // SAFETY: what is followed outlives the scope.
+        let above = self.parents.iter().filter_map(Cell::get).map(|parent| unsafe { &*parent.as_ptr() });
+        self.node.iter().chain(above).any(CancelNode::is_open)
+    }
+
     /// A scope that follows `parents`, which have to outlive it; and that ends by itself, if it `expires`.
     pub(crate) fn new(
         owner: Who,
@@ -37,11 +44,14 @@ impl Scope {
         expires: bool,
     ) -> Scope {
         // SAFETY: they outlive the scope.
-        let is_limited = |parent: &NonNull<CancelNode>| unsafe { parent.as_ref() }.is_limited();
-        let new =
-            if expires || parents.iter().flatten().any(is_limited) { CancelNode::limited } else { CancelNode::new };
+        let above = || parents.iter().flatten().map(|parent| unsafe { parent.as_ref() });
+        let is_limited = expires || above().any(CancelNode::is_limited);
+        let node = if is_limited { CancelNode::limited(Some(owner)) } else { CancelNode::new(Some(owner)) };
+        if above().any(CancelNode::is_open) {
+            node.open();
+        }
         Scope {
-            node: Some(new(Some(owner))),
+            node: Some(node),
             outer,
             parents: parents.map(Cell::new),
             followers: [const { Cell::new(None) }; 2],

@@ -36,6 +36,8 @@ pub(crate) struct CancelNode {
     owner: Option<Who>,
     /// Whether it will be cancelled by itself, in time.
     is_limited: bool,
+    /// 1 if somebody has been given the means to cancel it. For those who look; it decides nothing here.
+    is_open: std::sync::atomic::AtomicU8,
 }
 
 struct Inner {
@@ -94,7 +96,8 @@ impl Inner {
 impl CancelNode {
     pub(crate) fn new(owner: Option<Who>) -> CancelNode {
         let inner = Inner { followers: Chain::new(), back: None };
-        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner, is_limited: false }
+        let is_open = std::sync::atomic::AtomicU8::new(0);
+        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner, is_limited: false, is_open }
     }
 
     /// One that will be cancelled by itself, in time, or that follows one that will.
@@ -112,6 +115,16 @@ impl CancelNode {
     pub(crate) fn cause(&self) -> Option<Cause> {
         // ORDERING: Acquire pairs with the Release in `cancel`: what was done before the cancellation is seen by who ends for it.
         self.cause.load(Ordering::Acquire).checked_sub(1).and_then(Cause::from_number)
+    }
+
+    /// Somebody gets the means to cancel it, or something that it follows.
+    pub(crate) fn open(&self) {
+        self.is_open.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has these, as far as can be known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed) != 0
     }
 
     /// Cancels it and all that follows it, unless that has been done. `poke` is called with every owner.

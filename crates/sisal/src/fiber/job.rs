@@ -12,6 +12,7 @@ use super::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::reason::Place;
 use std::cell::OnceCell;
+use std::iter;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -103,20 +104,12 @@ impl FiberRef {
         self.jobs.set(unsafe { job.as_ref() }.older);
     }
 
-    /// The oldest job of this fiber that nobody else can see. Those that others can see are all older.
-    pub(crate) fn oldest_hidden(self) -> Option<NonNull<Job>> {
-        let mut oldest = None;
-        let mut next = self.jobs.get();
-        while let Some(job) = next {
-            // SAFETY: jobs in the list stay until they are taken off.
-            let job_ref = unsafe { job.as_ref() };
-            if job_ref.exposed.get().is_some() {
-                break;
-            }
-            oldest = Some(job);
-            next = job_ref.older;
-        }
-        oldest
+    /// The jobs of this fiber that nobody else can see, the newest first. Those that others can see are all older.
+    pub(crate) fn hidden(self) -> impl Iterator<Item = NonNull<Job>> {
+        // SAFETY: jobs in the list stay until they are taken off.
+        let is_hidden = |job: &NonNull<Job>| unsafe { job.as_ref() }.exposed.get().is_none();
+        // SAFETY: as above.
+        iter::successors(self.jobs.get(), |job| unsafe { job.as_ref() }.older).take_while(is_hidden)
     }
 
     /// The end of this fiber has been asked for: what others run for it ends too. For its worker.

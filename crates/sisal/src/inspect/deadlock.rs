@@ -4,9 +4,9 @@
 //! - If something outside of the runtime can end one's wait (a descriptor, a call that blocks, a future, what [`external_wait`] says),
 //!   that is no deadlock.
 //! - Those inside [`no_deadlock_check`] are left out. If there are no others, that is none either.
-//! - Otherwise it is *certain* if all wait in [cycles](super::graph) of locks and nurseries, or for those who do, or if no thread of the
-//!   process is left that could do anything; else it is *possible*. (A join could be cancelled by a thread.) If only some wait in a
-//!   cycle, that is said of them, as it is while others run.
+//! - Otherwise it is *certain* if all wait in [cycles](super::graph), or for those who do, or if no thread of the process is left that could
+//!   do anything; else it is *possible*. (So it is if a join in the cycle stands below a token, which a thread may have.) If only some wait
+//!   in a cycle, that is said of them, as it is while others run.
 //!
 //! A possible one is reported once, after a longer while, and only if somebody waits for the runtime: fibers that wait in the
 //! background for what a thread will send are nothing unusual. It is looked at again after twice the time, and so on. While a signal would

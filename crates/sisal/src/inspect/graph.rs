@@ -31,8 +31,8 @@ pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
     found.into_iter().map(numbers).collect()
 }
 
-/// For each fiber of the snapshot whether it waits in one of its cycles, or for one that does, and nobody could cancel any of these waits:
-/// whether it is stuck for ever.
+/// For each fiber of the snapshot whether it waits in one of its cycles, or for one that does, and nobody has a token to cancel any of these
+/// waits: whether it is stuck for ever.
 pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
     let mut waiting_for: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
     for (place, edges) in edges(snapshot, waits).into_iter().enumerate() {

@@ -10,6 +10,7 @@ use super::snapshot::{
 };
 use super::state::state_of;
 use super::traces::Traces;
+use crate::fiber::ambient::Scope;
 use crate::fiber::cancel_node::CancelNode;
 use crate::fiber::flags::Outlook;
 use crate::fiber::header::Header;
@@ -44,7 +45,7 @@ pub(super) struct Seen {
     pub(super) is_outside: bool,
     /// Whether it ends by itself, or by a timeout around it.
     pub(super) is_limited: bool,
-    /// Whether somebody could cancel it.
+    /// Whether somebody has been given a token by which to cancel it, as far as can be known.
     pub(super) is_cancellable: bool,
     /// The nursery that it has opened and waits for.
     pub(super) opened: Option<usize>,
@@ -194,7 +195,7 @@ fn see(
         outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
         is_outside: reason.is_outside(),
         is_limited: !sighted.runs && is_limited(fiber),
-        is_cancellable: !sighted.runs && fiber.flags.is_cancellable(),
+        is_cancellable: !sighted.runs && fiber.flags.is_cancellable() && fiber.scopes().any(Scope::is_open),
         opened: None,
     };
     if state == FiberState::Parked {

@@ -54,7 +54,11 @@ fn join_any_at<T>(handles: &mut Vec<JoinHandle<T>>, place: Place) -> Option<(usi
     }
     Some(match wait_for_any(handles, place) {
         Ok(index) => (index, handles.remove(index).take_outcome()),
-        Err(cancelled) => (0, Err(JoinError::Interrupted(cancelled))),
+        Err(cancelled) => {
+            // Whoever asks again and again has to let others have a turn.
+            pay_fuel(place);
+            (0, Err(JoinError::Interrupted(cancelled)))
+        }
     })
 }
 

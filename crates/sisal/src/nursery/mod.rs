@@ -37,7 +37,7 @@ mod shield;
 mod token;
 
 #[cfg(not(loom))]
-pub(crate) use self::open::{nursery_at, whole_nursery_at};
+pub(crate) use self::open::whole_nursery_at;
 #[cfg(not(loom))]
 pub use self::{
     child::{Child, ChildBuilder},

@@ -76,15 +76,7 @@ pub fn nursery<'env, T, E, F>(f: F) -> Result<T, E>
 where
     F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
 {
-    nursery_at(Location::caller(), f)
-}
-
-/// As [`nursery`](crate::nursery()), for a caller that has a place of its own.
-pub(crate) fn nursery_at<'env, T, E, F>(place: Place, f: F) -> Result<T, E>
-where
-    F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
-{
-    open(Plan::default(), place, f).map_err(|errors| errors.first)
+    open(Plan::default(), Location::caller(), f).map_err(|errors| errors.first)
 }
 
 /// As [`nursery`](crate::nursery()), for the parts of a computation: all of them run unless one panics, whatever is cancelled around it.

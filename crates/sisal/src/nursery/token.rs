@@ -80,7 +80,7 @@ impl Watched for Token {
 impl Token {
     /// A token that will follow what it is told to by [`begin`](Self::begin).
     fn new(above: Above) -> Arc<Token> {
-        Arc::new_cyclic(|token: &Weak<Token>| {
+        let token = Arc::new_cyclic(|token: &Weak<Token>| {
             // SAFETY: the address of a field, in the block that is being made.
             let node = unsafe { &raw const (*token.as_ptr()).node };
             let node =
@@ -91,7 +91,9 @@ impl Token {
                 above: Lock::new(above),
                 done: OnceLock::new(),
             }
-        })
+        });
+        token.node.open();
+        token
     }
 
     /// Begins to follow.
@@ -145,6 +147,7 @@ impl CancelToken {
     /// # Safety
     /// [`leave_nursery`](Self::leave_nursery) is called before the node goes.
     pub(super) unsafe fn of_nursery(node: &CancelNode) -> CancelToken {
+        node.open();
         let token = Token::new(Above::Nursery(NonNull::from(node)));
         // SAFETY: the caller's promise.
         unsafe { token.begin(node) };

@@ -1,16 +1,15 @@
 //! The same on every worker.
 
 use super::enter::enter;
-use crate::nursery::nursery_at;
+use crate::nursery::whole_nursery_at;
 use crate::spawn::Handle;
-use std::convert::Infallible;
 use std::panic::Location;
 
 /// Calls `f` once on each of the runtime's [base workers](Handle::base_workers), with the worker's number, and returns what it returns there,
 /// in their order. For what belongs to a thread: warming up a cache, gathering counts.
 ///
-/// On a thread outside of a runtime it is called in the [default runtime](crate::Runtime::install_default), or else once, on the thread. If
-/// what is around the call is cancelled, or the runtime is stopping, workers on which `f` has not started are left out.
+/// On a thread outside of a runtime it is called in the [default runtime](crate::Runtime::install_default), or else once, on the thread. It
+/// is called on all of them also if what is around is cancelled, or the runtime is stopping.
 ///
 /// # Panics
 /// If `f` does.
@@ -27,12 +26,11 @@ pub fn broadcast<R: Send>(f: impl Fn(usize) -> R + Send + Sync) -> Vec<R> {
     enter(place, || {
         let Some(runtime) = Handle::current() else { return vec![f(0)] };
         let mut results: Vec<Option<R>> = (0..runtime.base_workers()).map(|_| None).collect();
-        let Ok(()) = nursery_at(place, |nursery| {
+        whole_nursery_at(place, |nursery| {
             for (worker, result) in results.iter_mut().enumerate() {
                 let f = &f;
                 nursery.builder().on(worker).spawn(move || *result = Some(f(worker)));
             }
-            Ok::<_, Infallible>(())
         });
         results.into_iter().flatten().collect()
     })

@@ -295,7 +295,7 @@ impl Worker {
     pub(crate) fn yield_now(&self, me: FiberRef, place: Place) {
         self.remote().told.must_yield.store(0, Ordering::Relaxed);
         if self.nothing_else_to_do() {
-            if me.oldest_hidden().is_none() {
+            if me.hidden().next().is_none() {
                 return;
             }
             // The first half of a fork may give way until the second has run.

@@ -88,7 +88,7 @@ impl Worker {
         if !self.remote().ring.is_empty() || !self.shared.idle.has_hungry() {
             return;
         }
-        if let Some(oldest) = me.oldest_hidden() {
+        if let Some(oldest) = me.hidden().last() {
             self.expose(me, oldest);
         }
     }
@@ -96,9 +96,8 @@ impl Worker {
     /// The fiber is about to leave its stack.
     #[cold]
     pub(super) fn expose_all(&self, me: FiberRef) {
-        while let Some(job) = me.oldest_hidden() {
-            self.expose(me, job);
-        }
+        let hidden: Vec<NonNull<Job>> = me.hidden().collect();
+        hidden.into_iter().rev().for_each(|oldest| self.expose(me, oldest));
     }
 
     /// Lets others see a job of `me`, the running fiber.

@@ -107,8 +107,11 @@ impl<T: ?Sized> Mutex<T> {
     /// assert!(mutex.try_lock().is_none());
     /// # drop(guard);
     /// ```
+    #[track_caller]
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        // Whoever tries again and again has to let others have a turn, among them the one that holds the lock.
+        pay_fuel(Location::caller());
         self.raw.try_lock().then(|| MutexGuard::new(self))
     }
 

@@ -107,8 +107,10 @@ impl<T: ?Sized> RwLock<T> {
     /// assert!(lock.try_read().is_none());
     /// # drop(writing);
     /// ```
+    #[track_caller]
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        pay_fuel(Location::caller());
         self.raw.try_read().then(|| RwLockReadGuard::new(self))
     }
 
@@ -120,8 +122,10 @@ impl<T: ?Sized> RwLock<T> {
     /// assert!(lock.try_write().is_none());
     /// # drop(reading);
     /// ```
+    #[track_caller]
     #[inline]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        pay_fuel(Location::caller());
         self.raw.try_write().then(|| RwLockWriteGuard::new(self))
     }
 

@@ -158,7 +158,9 @@ impl Semaphore {
     /// assert!(semaphore.try_acquire().is_none());
     /// # drop(permit);
     /// ```
+    #[track_caller]
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
+        pay_fuel(Location::caller());
         let taken = self.permits().take(1);
         taken.then(|| SemaphorePermit { semaphore: self, many: 1 })
     }

@@ -234,3 +234,21 @@ fn a_scope_beside_a_failure_is_whole() {
         });
     });
 }
+
+#[test]
+fn a_broadcast_reaches_each_worker_whatever_is_cancelled() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let handle = runtime.handle().clone();
+        let numbers = runtime.spawn(move || {
+            let token = sisal::CancelToken::new();
+            token.cancel();
+            let cancelled = token.run(|| par::broadcast(|worker| worker));
+            handle.request_stop();
+            (cancelled, par::broadcast(|worker| worker))
+        });
+        let all: Vec<usize> = (0..workers).collect();
+        assert_eq!(numbers.join().unwrap(), (all.clone(), all));
+        shut_down(runtime);
+    });
+}

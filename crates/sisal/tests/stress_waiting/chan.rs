@@ -5,6 +5,7 @@ use crate::common::places::{self, Place};
 use crate::common::storm::{race, racer};
 use crate::common::{fixed, in_background, in_main_fiber, rounds, until, watched, with_workers};
 use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded, unbounded};
+use sisal::sync::{Mutex, RwLock, Semaphore};
 use sisal::{join_all, spawn, spawn_on, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -439,5 +440,38 @@ fn fibers_that_only_try_do_not_starve_a_third() {
             let full = full.clone();
             move || assert!(full.try_send(2).is_err())
         });
+        static MUTEX: Mutex<()> = Mutex::new(());
+        static LOCK: RwLock<()> = RwLock::new(());
+        static NOTHING: Semaphore = Semaphore::new(0);
+        let held = (MUTEX.lock(), LOCK.write());
+        runs_beside(|| || assert!(MUTEX.try_lock().is_none()));
+        runs_beside(|| || assert!(LOCK.try_read().is_none()));
+        runs_beside(|| || assert!(LOCK.try_write().is_none()));
+        runs_beside(|| || assert!(NOTHING.try_acquire().is_none()));
+        drop(held);
+    });
+}
+
+#[test]
+fn a_fiber_that_joins_in_vain_does_not_starve_another() {
+    crate::common::watchdog::guarded(|| {
+        let runtime = watched(fixed(1).build().unwrap());
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let token = sisal::CancelToken::new();
+        token.cancel();
+        let busy = runtime.spawn(move || {
+            let mut handles = vec![spawn(|| sisal::sleep(crate::common::LONG).is_err())];
+            token.run(|| {
+                while !told.load(Ordering::Relaxed) {
+                    assert!(sisal::join_any(&mut handles).unwrap().1.is_err());
+                }
+            });
+            handles[0].cancel();
+            assert!(sisal::join_any(&mut handles).is_some_and(|_| handles.is_empty()));
+        });
+        runtime.spawn(move || stop.store(true, Ordering::Relaxed)).join().unwrap();
+        busy.join().unwrap();
+        crate::common::shut_down(runtime);
     });
 }
