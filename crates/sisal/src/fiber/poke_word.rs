@@ -123,10 +123,11 @@ mod loom_models {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            // The word, the cause, how many stand on the list, whether the fiber is gone.
+            // The word, the cause, how many stand on the list, whether the fiber is gone; and whether it has begun to go.
             let shared = Arc::new((PokeWord::new(), AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0)));
+            let ending = Arc::new(AtomicUsize::new(0));
             let canceller = {
-                let shared = shared.clone();
+                let (shared, ending) = (shared.clone(), ending.clone());
                 loom::thread::spawn(move || {
                     shared.1.store(1, Ordering::Relaxed);
                     let poked = shared.0.begin();
@@ -134,7 +135,7 @@ mod loom_models {
                         assert_eq!(shared.3.fetch_add(0, Ordering::Relaxed), 0, "it waits until it is on the list");
                         shared.2.fetch_add(1, Ordering::Release);
                     }
-                    poked
+                    (poked, ending.load(Ordering::Relaxed) == 1)
                 })
             };
             let heed = || {
@@ -146,13 +147,17 @@ mod loom_models {
             let told = shared.1.load(Ordering::Relaxed) == 1;
             // The wait is ended by its object as well: one look at the list, then on.
             heed();
+            ending.store(1, Ordering::Relaxed);
             shared.0.close(heed);
             shared.3.fetch_add(1, Ordering::Relaxed);
-            let poked = canceller.join().unwrap();
+            let (poked, was_ending) = canceller.join().unwrap();
             seen.lock().unwrap().insert(match (told, poked) {
                 (true, _) => "told",
                 (false, true) => "poked",
-                (false, false) => "late",
+                (false, false) => {
+                    assert!(was_ending, "a fiber that waits, was not told and is not poked");
+                    "late"
+                }
             });
         });
         assert_eq!(seen.lock().unwrap().len(), 3);

@@ -249,3 +249,12 @@ impl UnixListener {
         self.socket.view()
     }
 }
+
+impl<'a> IntoIterator for &'a UnixListener {
+    type Item = io::Result<UnixStream>;
+    type IntoIter = Incoming<'a, UnixListener>;
+
+    fn into_iter(self) -> Incoming<'a, UnixListener> {
+        self.incoming()
+    }
+}

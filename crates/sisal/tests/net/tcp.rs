@@ -160,10 +160,14 @@ fn of_several_addresses_the_first_that_answers_is_taken() {
     });
 }
 
+/// The kernel has room for some of these, and for a part of one.
+const CHUNK: usize = 4093;
+
 #[test]
 fn vectored_writes_and_reads_take_what_fits() {
     everywhere(|place| {
         let (client, server) = tcp();
+        sockopt::set_socket_send_buffer_size(&client, 16 * CHUNK).unwrap();
         let length = MUCH / 2;
         let writer = place.spawn(move || {
             let all: Vec<u8> = (0..length).map(byte_at).collect();
@@ -172,14 +176,15 @@ fn vectored_writes_and_reads_take_what_fits() {
             while sent < length {
                 // More slices than the kernel takes at once, and some empty ones.
                 let slices: Vec<_> = all[sent..]
-                    .chunks(1021)
+                    .chunks(CHUNK)
                     .take(1500)
                     .flat_map(|chunk| [IoSlice::new(chunk), IoSlice::new(&[])])
                     .collect();
                 let wanted: usize = slices.iter().map(|slice| slice.len()).sum();
                 let now = (&client).write_vectored(&slices).unwrap();
                 assert!(0 < now && now <= wanted);
-                partial += usize::from(now < wanted);
+                // Within a slice: the kernel had no room for the rest.
+                partial += usize::from(now < wanted && now % CHUNK != 0);
                 sent += now;
             }
             partial

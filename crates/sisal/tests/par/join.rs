@@ -130,6 +130,35 @@ fn fibers_that_take_turns_get_their_own_halves_back() {
     });
 }
 
+/// The same, parked in their first halves until the other has forked too.
+#[test]
+fn fibers_that_park_in_first_halves_get_their_own_halves_back() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let ((to_first, first_waits), (to_second, second_waits)) = (chan::bounded(1), chan::bounded(1));
+            let turns = |name: usize, tell: chan::Sender<usize>, wait: chan::Receiver<usize>| {
+                move || {
+                    for round in 0..1_000 {
+                        let (a, b) = join(
+                            || {
+                                tell.send(round).unwrap();
+                                assert_eq!(wait.recv(), Ok(round));
+                                name
+                            },
+                            || name * 1_000 + round,
+                        );
+                        assert_eq!((a, b), (name, name * 1_000 + round));
+                    }
+                }
+            };
+            let first = sisal::spawn_local(turns(1, to_second, first_waits));
+            let second = sisal::spawn_local(turns(2, to_first, second_waits));
+            first.join().unwrap();
+            second.join().unwrap();
+        });
+    });
+}
+
 fn meet(count: usize, barrier: &Barrier) {
     if count == 1 {
         barrier.wait();
