@@ -128,10 +128,10 @@ pub struct FiberInfo {
     pub spawned_at: &'static Location<'static>,
     /// The fiber that has spawned it; none if it was a thread.
     pub spawned_by: Option<FiberId>,
-    /// How many bytes its stack may have. None for the main fiber of [`run`](crate::run), which has its thread's, and for a fiber that runs:
-    /// it may be on the stack of its worker still, and gets one of its own when it first waits.
+    /// How many bytes its stack may have. None for the main fiber of [`run`](crate::run), which has its thread's.
     pub stack_size: Option<usize>,
-    /// How much of it has been used so far, in whole pages.
+    /// How much of it has been used so far, in whole pages. None for a fiber that runs: it may be on its worker's stack still, and has one of
+    /// its own when it has waited.
     pub stack_used: Option<usize>,
     /// The nursery it is a child of, by the number of the [object](ObjectInfo).
     pub nursery: Option<usize>,

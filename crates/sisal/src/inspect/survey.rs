@@ -210,7 +210,10 @@ fn see(
         wait: noted.map(|noted| wait_info(noted, now, seen.awaited.first().map(|&(_, number)| number))),
         spawned_at: fiber.spawned_at,
         spawned_by: fiber.spawned_by.get(),
-        stack_size: stack.map(|stack| stack.usable().len()),
+        stack_size: match sighted.runs {
+            true => (fiber.id != FiberId::MAIN).then(|| fiber.class.usable()),
+            false => stack.map(|stack| stack.usable().len()),
+        },
         stack_used: stack.filter(|_| depth >= Depth::Fibers).and_then(|stack| stack.high_water()),
         trace: None,
         nursery: if sighted.runs { None } else { nursery_of(fiber) },

@@ -13,6 +13,9 @@ use std::fmt;
 pub struct FiberId(pub(crate) u64);
 
 impl FiberId {
+    /// That of the fiber which has its thread's stack.
+    pub(crate) const MAIN: FiberId = FiberId(0);
+
     /// The bare number.
     ///
     /// ```

@@ -147,7 +147,7 @@ pub(crate) fn run_main<T>(
     shared.remotes[0].set_life(Life::Base);
     let worker = Worker::new(Arc::clone(shared), 0, Some(stack));
     let main = body::allocate_running(Birth {
-        id: FiberId(0),
+        id: FiberId::MAIN,
         runtime: Arc::as_ptr(shared).cast(),
         class: shared.config.class,
         pinned: true,

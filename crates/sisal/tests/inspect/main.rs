@@ -62,6 +62,12 @@ fn a_parked_fiber_is_seen_with_why_where_on_what_and_by_whom() {
                 (main.name.as_deref(), main.state, main.wait.is_none()),
                 (Some("main"), FiberState::Running, true)
             );
+            assert_eq!(main.stack_size, None, "it has its thread's");
+            let running = spawn(|| {
+                let id = sisal::fiber::current().unwrap().id();
+                snapshot().unwrap().fiber(id).unwrap().stack_size
+            });
+            assert_eq!(running.join().unwrap(), Some(192 << 10));
             let text = seen.to_string();
             assert!(text.contains("'waiter' [parked: receiving from a channel"), "{text}");
             drop(sender);
