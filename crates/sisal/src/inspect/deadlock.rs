@@ -70,7 +70,7 @@ fn examine(shared: &Arc<Shared>, still_for: Duration) -> Option<Duration> {
     }
     let certain = are_all_doomed(&survey) || (alone_before && is_alone(shared));
     if !certain {
-        report_cycles(shared, &survey.snapshot, "others wait for what may come");
+        report_cycles(shared, &survey.snapshot, "something may come from outside");
     }
     if !certain && still_for < POSSIBLE_AFTER {
         return Some(POSSIBLE_AFTER);

@@ -115,7 +115,8 @@ static TASKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a task may be woken by a descriptor.
 pub(crate) fn has_tasks() -> bool {
-    TASKS.load(Ordering::Relaxed) > 0
+    // ORDERING: Acquire pairs with the Release in `wake_task`: whoever finds none finds also what they were woken to do.
+    TASKS.load(Ordering::Acquire) > 0
 }
 
 impl Tasks {
@@ -370,7 +371,8 @@ fn wake_task(task: Waker) {
         // Its drop may panic too.
         mem::forget(payload);
     }
-    TASKS.fetch_sub(1, Ordering::Relaxed);
+    // ORDERING: Release pairs with the Acquire in `has_tasks`.
+    TASKS.fetch_sub(1, Ordering::Release);
 }
 
 /// An event was heard for `key`.

@@ -155,7 +155,8 @@ impl Shared {
         // ORDERING: pairs with the fence in `end_if_quiescent`: counted before we look at the phase, which is set before the
         // counts are summed.
         fence(Ordering::SeqCst);
-        if self.phase() != Phase::Running {
+        // Part of what a fiber computes that has not ended: it may be what that waits for.
+        if self.phase() != Phase::Running && !fiber.flags.is_job() {
             return self.cancel_outside(fiber);
         }
         self.events.note_outside(Kind::Spawn, fiber);

@@ -160,7 +160,8 @@ impl<T> From<T> for Mutex<T> {
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Mutex");
-        match self.try_lock() {
+        // Not by way of what gives way: whoever prints may hold a lock of the thread's.
+        match self.raw.try_lock().then(|| MutexGuard::new(self)) {
             Some(guard) => debug.field("value", &&*guard),
             None => debug.field("value", &format_args!("<locked>")),
         };

@@ -156,7 +156,8 @@ impl<T> From<T> for RwLock<T> {
 impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("RwLock");
-        match self.try_read() {
+        // As for `Mutex`.
+        match self.raw.try_read().then(|| RwLockReadGuard::new(self)) {
             Some(guard) => debug.field("value", &&*guard),
             None => debug.field("value", &format_args!("<locked>")),
         };

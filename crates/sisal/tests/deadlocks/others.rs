@@ -209,7 +209,7 @@ pub(crate) const CASES: &[Case] = &[
         check: |ended| {
             assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Ok(7)\n"));
             let report = plain(&ended.stderr);
-            let partial = "sisal: deadlock: 2 fibers wait for one another, while others wait for what may come\n";
+            let partial = "sisal: deadlock: 2 fibers wait for one another, while something may come from outside\n";
             assert_eq!(report.matches(partial).count(), 1, "{report}");
             assert!(report.contains("sisal: possible deadlock: ") && !report.contains("ever run again"), "{report}");
         },

@@ -209,6 +209,24 @@ fn a_scope_in_a_runtime_that_stops_is_whole() {
 }
 
 #[test]
+fn what_a_thread_spawns_into_a_scope_of_a_runtime_that_stops_runs_too() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let handle = runtime.handle().clone();
+        let computing = runtime.spawn(move || {
+            let mut number = 0;
+            par::scope(|scope| {
+                handle.request_stop();
+                std::thread::scope(|threads| threads.spawn(|| scope.spawn(|_| number = 1)).join().unwrap());
+            });
+            number
+        });
+        assert_eq!(computing.join().unwrap(), 1);
+        shut_down(runtime);
+    });
+}
+
+#[test]
 fn a_scope_beside_a_failure_is_whole() {
     with_workers(|workers| {
         in_main_fiber(workers, || {
