@@ -47,7 +47,9 @@ impl Scope {
         let above = || parents.iter().flatten().map(|parent| unsafe { parent.as_ref() });
         let is_limited = expires || above().any(CancelNode::is_limited);
         let node = if is_limited { CancelNode::limited(Some(owner)) } else { CancelNode::new(Some(owner)) };
-        if above().any(CancelNode::is_open) {
+        // SAFETY: the scope around this one is not left before it.
+        let is_open_around = outer.is_some_and(|outer| unsafe { outer.as_ref() }.is_open());
+        if is_open_around || above().any(CancelNode::is_open) {
             node.open();
         }
         Scope {

@@ -195,7 +195,7 @@ fn see(
         outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
         is_outside: reason.is_outside(),
         is_limited: !sighted.runs && is_limited(fiber),
-        is_cancellable: !sighted.runs && fiber.flags.is_cancellable() && fiber.scopes().any(Scope::is_open),
+        is_cancellable: !sighted.runs && fiber.flags.is_cancellable() && is_open(fiber),
         opened: None,
     };
     if state == FiberState::Parked {
@@ -225,6 +225,11 @@ fn see(
 fn is_limited(fiber: &Header) -> bool {
     let around = || fiber.scopes().next().and_then(|scope| scope.node.as_ref()).is_some_and(CancelNode::is_limited);
     fiber.flags.is_limited() || (fiber.flags.is_cancellable() && around())
+}
+
+/// See [`Seen::is_cancellable`], for a fiber that is still. What is outside of a shield does not reach it.
+fn is_open(fiber: &Header) -> bool {
+    fiber.scopes().take_while(|scope| scope.node.is_some()).any(Scope::is_open)
 }
 
 fn wait_info(noted: Noted, now: Moment, object: Option<usize>) -> WaitInfo {

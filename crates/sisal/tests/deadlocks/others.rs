@@ -133,20 +133,32 @@ pub(crate) const CASES: &[Case] = &[
             let runtime = Runtime::new().unwrap();
             let (lock, is_locked) = (Mutex::new(()), Event::new());
             let (lock, is_locked) = (&lock, &is_locked);
+            let (started, has_started) = (Event::new(), Event::new());
             let ended = runtime.handle().nursery(|n| {
+                // In a nursery of a child that has started before there is a token.
+                n.spawn(|| {
+                    has_started.set();
+                    started.wait().unwrap();
+                    let inner = sisal::nursery(|n| {
+                        let second = n.spawn(move || {
+                            is_locked.wait().unwrap();
+                            drop(lock.lock());
+                        });
+                        n.spawn(move || {
+                            let _guard = lock.lock();
+                            is_locked.set();
+                            assert!(second.wait().is_err());
+                        });
+                        Ok::<(), Cancelled>(())
+                    });
+                    inner.unwrap();
+                });
+                has_started.wait().unwrap();
                 let token = n.token();
+                started.set();
                 thread::spawn(move || {
                     thread::sleep(A_WHILE);
                     token.cancel();
-                });
-                let second = n.spawn(move || {
-                    is_locked.wait().unwrap();
-                    drop(lock.lock());
-                });
-                n.spawn(move || {
-                    let _guard = lock.lock();
-                    is_locked.set();
-                    assert!(second.wait().is_err());
                 });
                 Ok::<(), Cancelled>(())
             });
