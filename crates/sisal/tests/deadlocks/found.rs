@@ -1,7 +1,7 @@
 //! Deadlocks of every kind, which are found.
 
 use crate::expected::{certain, certain_with, plain};
-use crate::{A_WHILE, Case, named, run, until_reported};
+use crate::{A_WHILE, Case, crossed_locks, named, run, until_reported};
 use sisal::chan::{bounded, unbounded};
 use sisal::inspect::no_deadlock_check;
 use sisal::sync::{Barrier, Mutex};
@@ -304,16 +304,8 @@ pub(crate) const CASES: &[Case] = &[
         environment: &[],
         body: || {
             run(|| {
-                let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
-                let both = Arc::new(Barrier::new(2));
-                for number in 0..2 {
-                    let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
-                    drop(named(["one", "other"][number], move || {
-                        let _own = locks[number].lock();
-                        both.wait();
-                        drop(locks[1 - number].lock());
-                    }));
-                }
+                let [one, other] = crossed_locks();
+                drop((named("one", one), named("other", other)));
                 // The rest, until it was looked at twice: it is reported once.
                 let until = std::time::Instant::now() + 2 * A_WHILE;
                 while std::time::Instant::now() < until {
@@ -350,15 +342,8 @@ pub(crate) const CASES: &[Case] = &[
                         }
                     };
                     compute(A_WHILE / 5);
-                    let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
-                    let both = Arc::new(Barrier::new(2));
-                    for number in 0..2 {
-                        let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
-                        drop(Builder::new().spawn_on(1 + number, move || {
-                            let _own = locks[number].lock();
-                            both.wait();
-                            drop(locks[1 - number].lock());
-                        }));
+                    for (worker, locks) in (1..).zip(crossed_locks()) {
+                        drop(Builder::new().spawn_on(worker, locks));
                     }
                     compute(2 * A_WHILE);
                     std::process::exit(0);

@@ -11,10 +11,11 @@ mod found;
 mod others;
 mod outside;
 
+use sisal::sync::{Barrier, Mutex};
 use sisal::{Builder, JoinHandle, Runtime};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// Says which case to be.
@@ -42,6 +43,20 @@ fn named<T: Send + 'static>(name: &str, f: impl FnOnce() -> T + Send + 'static) 
 #[track_caller]
 fn run<T>(f: impl FnOnce() -> T) -> T {
     Runtime::builder().workers(2).max_workers(2).run(f).unwrap()
+}
+
+/// What two fibers do that lock crosswise: each has a lock, and waits for the other's.
+fn crossed_locks() -> [impl FnOnce() + Send + 'static; 2] {
+    let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+    let both = Arc::new(Barrier::new(2));
+    [0, 1].map(|number| {
+        let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
+        move || {
+            let _own = locks[number].lock();
+            both.wait();
+            drop(locks[1 - number].lock());
+        }
+    })
 }
 
 /// Longer than any case takes.

@@ -1,13 +1,26 @@
 //! Other threads and other runtimes, which may still see to it.
 
 use crate::expected::{none, nothing_certain, plain, possible};
-use crate::{A_WHILE, Case, named, run, until_reported};
+use crate::{A_WHILE, Case, crossed_locks, named, run, until_reported};
 use sisal::chan::{bounded, unbounded};
 use sisal::inspect::{external_wait, no_deadlock_check};
-use sisal::sync::{Barrier, Event, Mutex};
-use sisal::{Cancelled, Runtime, sleep, spawn};
+use sisal::sync::{Event, Mutex};
+use sisal::{Cancelled, Nursery, Runtime, sleep, spawn};
 use std::sync::Arc;
 use std::thread;
+
+/// Spawns one child that waits for the end of another, which wants a lock of it. When the nursery is cancelled, the wait ends, and so do both.
+fn spawn_cycle<'scope>(n: &'scope Nursery<'scope, '_, Cancelled>, lock: &'scope Mutex<()>, is_locked: &'scope Event) {
+    let wants = n.spawn(|| {
+        is_locked.wait().unwrap();
+        drop(lock.lock());
+    });
+    n.spawn(move || {
+        let _guard = lock.lock();
+        is_locked.set();
+        assert!(wants.wait().is_err());
+    });
+}
 
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -107,16 +120,8 @@ pub(crate) const CASES: &[Case] = &[
             let (lock, is_locked) = (&lock, &is_locked);
             let ended = sisal::timeout(A_WHILE, || {
                 runtime.handle().nursery(|n| {
-                    let second = n.spawn(move || {
-                        is_locked.wait().unwrap();
-                        drop(lock.lock());
-                    });
-                    n.spawn(move || {
-                        let _guard = lock.lock();
-                        is_locked.set();
-                        assert!(second.wait().is_err());
-                    });
-                    Ok::<(), Cancelled>(())
+                    spawn_cycle(n, lock, is_locked);
+                    Ok(())
                 })
             });
             println!("{ended:?}");
@@ -140,16 +145,8 @@ pub(crate) const CASES: &[Case] = &[
                     has_started.set();
                     started.wait().unwrap();
                     let inner = sisal::nursery(|n| {
-                        let second = n.spawn(move || {
-                            is_locked.wait().unwrap();
-                            drop(lock.lock());
-                        });
-                        n.spawn(move || {
-                            let _guard = lock.lock();
-                            is_locked.set();
-                            assert!(second.wait().is_err());
-                        });
-                        Ok::<(), Cancelled>(())
+                        spawn_cycle(n, lock, is_locked);
+                        Ok(())
                     });
                     inner.unwrap();
                 });
@@ -200,16 +197,8 @@ pub(crate) const CASES: &[Case] = &[
                 sender.send(7)
             });
             let received = run(|| {
-                let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
-                let both = Arc::new(Barrier::new(2));
-                for number in 0..2 {
-                    let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
-                    drop(named(["one", "other"][number], move || {
-                        let _own = locks[number].lock();
-                        both.wait();
-                        drop(locks[1 - number].lock());
-                    }));
-                }
+                let [one, other] = crossed_locks();
+                drop((named("one", one), named("other", other)));
                 let received = receiver.recv();
                 println!("{received:?}");
                 // Those two never end.
@@ -258,16 +247,7 @@ pub(crate) const CASES: &[Case] = &[
         environment: &[],
         body: || {
             run(|| {
-                let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
-                let both = Arc::new(Barrier::new(2));
-                for number in 0..2 {
-                    let (locks, both) = (Arc::clone(&locks), Arc::clone(&both));
-                    drop(spawn(move || {
-                        let _own = locks[number].lock();
-                        both.wait();
-                        no_deadlock_check(|| drop(locks[1 - number].lock()));
-                    }));
-                }
+                crossed_locks().into_iter().for_each(|locks| drop(spawn(|| no_deadlock_check(locks))));
                 let until = std::time::Instant::now() + 2 * A_WHILE;
                 while std::time::Instant::now() < until {
                     sisal::yield_now();

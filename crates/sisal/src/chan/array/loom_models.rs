@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::chan::models::{Item, check, close_against_send, give_up_against_send, receive_now, send_now, take_turns};
+use crate::chan::port::SendPort;
 use crate::fiber::waiter::Wait;
 use crate::park::{Waiting, me, park};
 use crate::prim::object::Object;
