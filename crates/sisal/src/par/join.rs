@@ -15,7 +15,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::thread;
 
 /// Calls both closures, the second on another worker meanwhile if there is one with nothing to do, and returns both results.
@@ -40,7 +40,7 @@ use std::thread;
 /// assert_eq!(sisal::run(|| fib(20)), 6_765);
 /// ```
 #[track_caller]
-#[inline]
+#[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -52,7 +52,7 @@ where
 }
 
 /// As [`join`], for a caller that has a place of its own.
-#[inline]
+#[inline(always)]
 pub(super) fn join_at<A, B, RA, RB>(place: Place, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -60,10 +60,11 @@ where
     RA: Send,
     RB: Send,
 {
-    worker::with_fiber(|running| match running {
-        Some((worker, me)) => fork(worker, me, place, a, b),
+    // SAFETY: it is used here alone, by this fiber.
+    match unsafe { worker::here() } {
+        Some((me, worker)) => fork(worker, me, place, a, b),
         None => outside(place, a, b),
-    })
+    }
 }
 
 /// On a thread that is no worker: in the default runtime if there is one.
@@ -76,20 +77,26 @@ where
     RB: Send,
 {
     enter(place, || {
-        worker::with_fiber(|running| match running {
-            Some((worker, me)) => fork(worker, me, place, a, b),
+        // SAFETY: as above.
+        match unsafe { worker::here() } {
+            Some((me, worker)) => fork(worker, me, place, a, b),
             None => (a(), b()),
-        })
+        }
     })
 }
 
-#[inline]
+/// Inlined into whoever forks, always: left to itself, the compiler passes closures through memory as often as not, which takes twice as
+/// long.
+#[inline(always)]
 fn fork<A, B, RA, RB>(worker: &Worker, me: FiberRef, place: Place, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB,
 {
-    let mut half = Half::new(me, place, b);
+    let own = ManuallyDrop::new(b);
+    // SAFETY: of the two, one is used: this one once others have seen it, or the first half has panicked; else our own, which the
+    // compiler need not read back from memory that others could reach.
+    let mut half = Half::new(me, place, unsafe { ptr::read(&*own) });
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
     worker.look_around(me, place);
@@ -102,8 +109,7 @@ where
         return (first, half.settle(me, place));
     }
     me.take_back(half.as_job());
-    // SAFETY: nobody else has seen it.
-    let b = unsafe { half.take() };
+    let b = ManuallyDrop::into_inner(own);
     (first, b())
 }
 

@@ -250,6 +250,17 @@ pub(crate) fn with_fiber<R>(f: impl FnOnce(Option<(&Worker, FiberRef)>) -> R) ->
     }
 }
 
+/// As [`with_fiber`], for what takes less time than to pass a closure through memory. The fiber comes first: that it is none says it all.
+///
+/// # Safety
+/// Only the fiber that runs uses the reference.
+#[inline(always)]
+pub(crate) unsafe fn here<'w>() -> Option<(FiberRef, &'w Worker)> {
+    let (worker, fiber) = current::with(|current| (current.worker.get(), current.fiber.get()));
+    // SAFETY: as in `with_current`; a fiber runs on a worker.
+    fiber.map(|fiber| (fiber, unsafe { &*worker.cast::<Worker>() }))
+}
+
 /// Forgets the worker of this thread: called in the child of a `fork`.
 pub(super) extern "C" fn forget_current() {
     current::with(|current| {
