@@ -356,6 +356,9 @@ impl Worker {
         if let Some(next) = self.pick() {
             return self.resume_from(me, next);
         }
+        if let Some(next) = self.linger() {
+            return self.resume_from(me, next);
+        }
         match self.stacks.take(&self.shared) {
             Some(stack) => self.enter_loop(me.context.as_ptr(), stack),
             None => self.suspend_without_stack(me),

@@ -48,6 +48,8 @@ pub(crate) mod latency;
 #[cfg(not(loom))]
 pub(crate) mod limit;
 #[cfg(not(loom))]
+mod linger;
+#[cfg(not(loom))]
 pub(crate) mod monitor;
 #[cfg(not(loom))]
 mod names;

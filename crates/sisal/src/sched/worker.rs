@@ -7,6 +7,7 @@
 use super::alarm::Alarm;
 use super::driver::Driver;
 use super::jobs::Looks;
+use super::linger::Lingers;
 use super::record::Recorder;
 use super::remote::Remote;
 use super::search::Polls;
@@ -54,6 +55,7 @@ pub(crate) struct Worker {
     pub(super) sample_at: Cell<u64>,
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
+    pub(super) lingers: Cell<Lingers>,
     /// How many of its fibers wait for something outside of the runtime.
     pub(super) outside_waits: Cell<usize>,
     /// What is due when.
@@ -141,6 +143,7 @@ impl Worker {
             sample_at: Cell::new(tick),
             polls: Cell::new(Polls::new(tick)),
             looks: Cell::new(Looks::new()),
+            lingers: Cell::new(Lingers::new()),
             outside_waits: Cell::new(0),
             timers: Timers::new(),
             now: Cell::new(Moment::now()),
