@@ -356,7 +356,7 @@ impl Worker {
         if let Some(next) = self.pick() {
             return self.resume_from(me, next);
         }
-        if let Some(next) = self.linger() {
+        if let Some(next) = self.linger(me) {
             return self.resume_from(me, next);
         }
         match self.stacks.take(&self.shared) {

@@ -1,7 +1,8 @@
 //! Staying with a fiber that waits, for a moment, when its worker has nothing else to do.
 //!
 //! If the answer comes from another worker at once, as it does where two fibers talk, then the fiber goes on where it stands: without a
-//! stack for a loop, the search, and the way back (`pingpong-cross`). Meanwhile the worker looks at its mail only. It takes no work from others
+//! stack for a loop, the search, and the way back (`pingpong-cross`). Whoever wakes it tells it so
+//! by its own [state](crate::fiber::state). Meanwhile the worker looks at that and its mail only. It takes no work from others
 //! and hears nothing from outside, so it tries this only as long as it succeeds: after a time in vain it goes on at once, for twice as many
 //! waits as the last time, up to [`MOST`]; then it tries again.
 //!
@@ -33,29 +34,33 @@ impl Lingers {
 }
 
 impl Worker {
-    /// For a fiber that waits, when no fiber is ready: one that becomes so within a moment.
-    #[inline]
-    pub(super) fn linger(&self) -> Option<FiberRef> {
+    /// For `me`, which waits, when no fiber is ready: one that becomes so within a moment.
+    #[cold]
+    pub(super) fn linger(&self, me: FiberRef) -> Option<FiberRef> {
         let Lingers { left, gap } = self.lingers.get();
         if left > 0 {
             self.lingers.set(Lingers { left: left - 1, gap });
             return None;
         }
-        self.linger_now(gap)
-    }
-
-    #[inline(never)]
-    fn linger_now(&self, gap: u32) -> Option<FiberRef> {
         if self.fresh_due.get() || self.has_fresh_here() {
             return None;
         }
+        me.state.linger();
         let came = (0..LOOKS).any(|_| {
             spin_loop();
-            !self.remote().inbox.is_empty()
+            me.state.is_told() || !self.remote().inbox.is_empty()
         });
+        let was_told = me.state.stop_lingering();
+        let came = came || was_told;
         let gap = if came { 1 } else { (gap * 2).min(MOST) };
         self.lingers.set(Lingers { left: if came { 0 } else { gap }, gap });
-        if came { self.pop_ready() } else { None }
+        if was_told {
+            Some(me)
+        } else if came {
+            self.pop_ready()
+        } else {
+            None
+        }
     }
 
     /// Whether there are fresh fibers that this worker would start.

@@ -33,7 +33,16 @@ fn unpark_from_outside(fiber: FiberRef) {
         Arc::from_raw(runtime)
     };
     shared.events.note_outside(Kind::Wake, fiber);
-    shared.send(fiber.home(), fiber);
+    shared.wake(fiber);
+}
+
+impl Shared {
+    /// Unparks a fiber of another worker.
+    fn wake(&self, fiber: FiberRef) {
+        if !fiber.state.tell() {
+            self.send(fiber.home(), fiber);
+        }
+    }
 }
 
 impl Worker {
@@ -75,7 +84,7 @@ impl Worker {
         }
         let home = fiber.home();
         if home != self.index {
-            return self.shared.send(home, fiber);
+            return self.shared.wake(fiber);
         }
         if let Some(pushed_out) = self.run_next.replace(Some(fiber)) {
             // SAFETY: a ready fiber, in no queue.
