@@ -7,7 +7,7 @@ use crate::cases::{Case, SUBJECT};
 use crate::cli::Plan;
 use crate::companions::Companions;
 use crate::launch::{Failure, LIMIT, Launch};
-use crate::peers::PEERS;
+use crate::peers::{PEERS, Peer};
 use crate::report::{self, Allocator, CaseResult, Row};
 use crate::sample::Sample;
 use crate::{PROGRAM, progress};
@@ -37,9 +37,14 @@ impl Contestant {
             Err(Failure::Absent(absent)) => absent.reason,
             Err(Failure::Broken(reason)) => format!("failed: {reason}"),
         };
-        eprintln!("{}: {} is absent: {reason}", case.name, self.allocator.row_name(self.name));
+        say_absent(case, self.name, self.allocator, &reason);
         self.out = true;
     }
+}
+
+/// Says on standard error why a contestant has no row.
+fn say_absent(case: &Case, name: &'static str, allocator: Allocator, reason: &str) {
+    eprintln!("{}: {} is absent: {reason}", case.name, allocator.row_name(name));
 }
 
 /// Measures the cases of the plan and prints a report of each as soon as it is there.
@@ -77,14 +82,11 @@ fn contestants(case: &Case, quick: bool, companions: &Companions) -> Vec<Contest
             let launch = Launch { program: program.to_owned(), arguments };
             all.push(Contestant::new(GO, Allocator::System, launch));
         }
-        Err(reason) => eprintln!("{}: {GO} is absent: {reason}", case.name),
+        Err(reason) => say_absent(case, GO, Allocator::System, reason),
     }
     if case.allocates {
         match companions.twin() {
-            Ok(program) => {
-                let twins = in_rust(program, Allocator::Mimalloc, case, quick);
-                all.extend(twins.into_iter().filter(|twin| !case.is_reference(twin.name)));
-            }
+            Ok(program) => all.extend(in_rust(program, Allocator::Mimalloc, case, quick)),
             Err(reason) => eprintln!("{}: no rows with mimalloc: {reason}", case.name),
         }
     }
@@ -96,7 +98,7 @@ fn contestants(case: &Case, quick: bool, companions: &Companions) -> Vec<Contest
     all
 }
 
-/// The Rust contestants as children of `program`, which has that allocator.
+/// The Rust contestants as children of `program`, which has that allocator. Says who has no part, and why.
 fn in_rust(program: &Path, allocator: Allocator, case: &Case, quick: bool) -> Vec<Contestant> {
     let contestant = |name: &'static str| {
         let quick = quick.then_some("--quick");
@@ -105,8 +107,21 @@ fn in_rust(program: &Path, allocator: Allocator, case: &Case, quick: bool) -> Ve
         let launch = Launch { program: program.to_owned(), arguments };
         Contestant::new(name, allocator, launch)
     };
-    let concerned = PEERS.iter().filter(|peer| (peer.concerns)(&case.work(quick)));
-    concerned.map(|peer| contestant(peer.name)).collect()
+    let mut concerned = Vec::new();
+    for peer in PEERS {
+        match refusal(peer, allocator, case, quick) {
+            None => concerned.push(contestant(peer.name)),
+            Some(reason) => say_absent(case, peer.name, allocator, reason),
+        }
+    }
+    concerned
+}
+
+/// Why a Rust contestant has no part in a case, if that is known before it is asked.
+fn refusal(peer: &Peer, allocator: Allocator, case: &Case, quick: bool) -> Option<&'static str> {
+    let is_twin = matches!(allocator, Allocator::Mimalloc);
+    let second = (is_twin && case.is_reference(peer.name)).then_some("as a reference it is shown with one allocator");
+    peer.refusal(&case.work(quick)).or(second)
 }
 
 /// What is started in place of a server, which is loaded and measured by another process.
@@ -144,6 +159,25 @@ mod tests {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
         let launch = Launch { program: "/bin/sh".into(), arguments };
         Contestant::new(name, Allocator::System, launch)
+    }
+
+    #[test]
+    fn whoever_is_not_asked_has_a_reason() {
+        let reason = |case, peer, allocator| {
+            refusal(crate::peers::find(peer).unwrap(), allocator, Case::find(case).unwrap(), false)
+        };
+        assert_eq!(reason("yield-2", "chili", Allocator::System), Some("it has forks and nothing else"));
+        assert_eq!(reason("yield-2", "threads", Allocator::System), None);
+        assert_eq!(
+            reason("yield-2", "threads", Allocator::Mimalloc),
+            Some("as a reference it is shown with one allocator")
+        );
+        for case in Case::all() {
+            assert_eq!(reason(case.name, SUBJECT, Allocator::Mimalloc), None, "{}", case.name);
+            let asked = in_rust(Path::new("/nowhere"), Allocator::System, case, true);
+            let refused = PEERS.iter().filter(|peer| refusal(peer, Allocator::System, case, true).is_some());
+            assert_eq!(asked.len() + refused.count(), PEERS.len(), "{}", case.name);
+        }
     }
 
     #[test]

@@ -52,43 +52,72 @@ const NO_LOOPS: &str = "it has no loops that run on several workers";
 pub struct Peer {
     /// As it is called in tables and on the command line.
     pub name: &'static str,
-    /// Whether it is asked about such work at all, or left out without a word.
-    pub concerns: fn(&Work) -> bool,
+    /// What it is asked about, if not about every kind of work.
+    pub only: Option<Only>,
     /// Does a piece of work.
     pub run: fn(Work) -> Outcome,
 }
 
+/// The work that a contestant is there for.
+#[derive(Clone, Copy, Debug)]
+pub struct Only {
+    /// Whether this is such work.
+    pub of: fn(&Work) -> bool,
+    /// Why it has no part in other work.
+    pub reason: &'static str,
+}
+
+const SELECT_ONE: Only =
+    Only { of: |work| matches!(work, Work::SelectOne(_)), reason: "it is there for the select of one channel alone" };
+const CPU_BESIDE_SERVER: Only = Only {
+    of: |work| matches!(work, Work::EchoUnderCpu(_)),
+    reason: "it is there for CPU-bound work beside a server alone",
+};
+const CHANNELS: Only = Only { of: Work::is_of_channels, reason: "it has channels and nothing else" };
+const FORKS: Only = Only { of: Work::is_of_forks, reason: "it has forks and nothing else" };
+const SERIAL: Only = Only { of: Work::is_serial, reason: "it is one thread, without tasks" };
+const ECHO: Only = Only { of: |work| matches!(work, Work::Echo(_)), reason: "it is an echo server and nothing else" };
+const GZ: Only = Only { of: |work| matches!(work, Work::Gz(_)), reason: "it compresses and does nothing else" };
+const ACROSS: Only = Only {
+    of: |work| matches!(work, Work::PingPongCross(_)),
+    reason: "it is there for ping-pong between two threads alone",
+};
+
 impl Peer {
     /// One that has an answer to every kind of work.
     const fn runtime(name: &'static str, run: fn(Work) -> Outcome) -> Self {
-        Self { name, concerns: |_| true, run }
+        Self { name, only: None, run }
     }
 
-    /// One that has channels and nothing else.
-    const fn channels(name: &'static str, run: fn(Work) -> Outcome) -> Self {
-        Self { name, concerns: Work::is_of_channels, run }
+    const fn special(name: &'static str, only: Only, run: fn(Work) -> Outcome) -> Self {
+        Self { name, only: Some(only), run }
+    }
+
+    /// Why it is not even asked about such work; none if it is.
+    pub fn refusal(&self, work: &Work) -> Option<&'static str> {
+        self.only.filter(|only| !(only.of)(work)).map(|only| only.reason)
     }
 }
 
 /// All of them.
 pub static PEERS: &[Peer] = &[
     Peer::runtime("sisal", sisal::run),
-    Peer { name: "sisal-recv", concerns: |work| matches!(work, Work::SelectOne(_)), run: sisal::run_plain },
+    Peer::special("sisal-recv", SELECT_ONE, sisal::run_plain),
     Peer::runtime("tokio", tokio::run),
-    Peer::channels("tokio+kanal", tokio_kanal::run),
-    Peer { name: "tokio+rayon", concerns: |work| matches!(work, Work::EchoUnderCpu(_)), run: tokio_rayon::run },
+    Peer::special("tokio+kanal", CHANNELS, tokio_kanal::run),
+    Peer::special("tokio+rayon", CPU_BESIDE_SERVER, tokio_rayon::run),
     Peer::runtime("smol", smol::run),
-    Peer::channels("smol+flume", smol_flume::run),
+    Peer::special("smol+flume", CHANNELS, smol_flume::run),
     Peer::runtime("may", may::run),
     Peer::runtime("rayon", rayon::run),
-    Peer { name: "chili", concerns: Work::is_of_forks, run: chili::run },
-    Peer { name: "serial", concerns: Work::is_serial, run: serial::run },
-    Peer { name: "epoll", concerns: |work| matches!(work, Work::Echo(_)), run: epoll::run },
-    Peer { name: "pigz", concerns: |work| matches!(work, Work::Gz(_)), run: gz::pigz },
-    Peer { name: "gzip", concerns: |work| matches!(work, Work::Gz(_)), run: gz::gzip },
+    Peer::special("chili", FORKS, chili::run),
+    Peer::special("serial", SERIAL, serial::run),
+    Peer::special("epoll", ECHO, epoll::run),
+    Peer::special("pigz", GZ, gz::pigz),
+    Peer::special("gzip", GZ, gz::gzip),
     Peer::runtime("threads", threads::run),
-    Peer { name: "threads+kanal", concerns: |work| matches!(work, Work::PingPongCross(_)), run: threads_kanal::run },
-    Peer::channels("threads+crossbeam", threads_crossbeam::run),
+    Peer::special("threads+kanal", ACROSS, threads_kanal::run),
+    Peer::special("threads+crossbeam", CHANNELS, threads_crossbeam::run),
 ];
 
 /// The contestant of that name.

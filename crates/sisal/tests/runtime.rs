@@ -4,6 +4,7 @@ mod common;
 
 use common::watchdog::guarded;
 use common::{background, child, fixed, linux, until, with_workers};
+use sisal::net::TcpListener;
 use sisal::{Handle, Runtime, join_all, sleep, spawn, spawn_local, yield_now};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -191,19 +192,21 @@ fn an_idle_runtime_uses_no_cpu_time() {
     let ended = child::run(|| {
         let runtime = background(4);
         let sleepers: Vec<_> = (0..1_000).map(|_| runtime.spawn(|| sleep(common::LONG))).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listening = runtime.spawn(move || listener.accept().map(drop));
         // Asleep are those threads that the kernel has seen go to sleep and not come back: no ticks, no switches.
-        let switches = || linux::switches_of_threads_named("sisal");
-        let mut before = switches();
-        // Work may still be settling; a runtime that ticked would never come to rest.
+        let mut before = linux::rest_of_others();
+        // Work may still be settling; a runtime that ticked would never come to rest. One that does so less often than this, or for the
+        // first time later, is not seen.
         loop {
-            thread::sleep(Duration::from_millis(200));
-            let now = switches();
-            if now == before {
+            thread::sleep(Duration::from_secs(3));
+            let now = linux::rest_of_others();
+            if now.is_some() && now == before {
                 break;
             }
             before = now;
         }
-        drop(sleepers);
+        drop((sleepers, listening));
         common::shut_down(runtime);
     });
     ended.well();

@@ -5,6 +5,7 @@ mod common;
 use common::gate::Gate;
 use common::{background, fixed, in_main_fiber, rounds, until, watched, with_workers};
 use sisal::{Handle, Runtime, join_all, sleep, spawn, yield_now};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -89,6 +90,50 @@ fn all_parked_fibers_have_a_stack_each_and_no_more() {
             gate.open();
             join_all(handles).into_iter().for_each(Result::unwrap);
         });
+    });
+}
+
+/// Where the stack is that this is called on: the address of a local variable.
+fn place_on_stack() -> usize {
+    let local = 0_u8;
+    std::hint::black_box(&raw const local).addr()
+}
+
+#[test]
+fn a_hundred_thousand_fibers_that_never_park_need_no_stack_but_that_of_the_worker_they_run_on() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let places = runtime.run(|| join_all((0..100_000).map(|_| spawn(place_on_stack))));
+        let places: HashSet<usize> = places.into_iter().map(Result::unwrap).collect();
+        // A worker calls all of them from one place in its loop.
+        assert!(places.len() <= workers, "{} stacks", places.len());
+        common::shut_down(runtime);
+    });
+}
+
+#[test]
+fn fibers_that_park_all_at_once_are_on_a_stack_each() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let gate = Gate::closed();
+        let parked = Arc::new(AtomicUsize::new(0));
+        let fibers: Vec<_> = (0..1_000)
+            .map(|_| {
+                let (way, parked) = (gate.way(), Arc::clone(&parked));
+                runtime.spawn(move || {
+                    let place = place_on_stack();
+                    parked.fetch_add(1, Ordering::Relaxed);
+                    way.pass().unwrap();
+                    assert_eq!(place_on_stack(), place);
+                    place
+                })
+            })
+            .collect();
+        until(|| parked.load(Ordering::Relaxed) == fibers.len());
+        gate.open();
+        let places: HashSet<usize> = join_all(fibers).into_iter().map(Result::unwrap).collect();
+        assert_eq!(places.len(), 1_000);
+        common::shut_down(runtime);
     });
 }
 

@@ -5,17 +5,18 @@
 use super::header::{Birth, FiberRef, Header};
 use super::pool;
 use super::state::State;
+use super::unseen::{KeptPanic, Payload, UnseenPanics};
 use crate::prim::cancel::Cause;
-use std::any::Any;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// How a fiber ended.
 pub(crate) enum Outcome<T> {
     Returned(T),
-    Panicked(Box<dyn Any + Send>),
+    Panicked(Box<KeptPanic>),
     /// It was never started, or ended by [`end_cancelled`].
     Cancelled(Cause),
     /// It was given out, while the handle stays.
@@ -33,10 +34,10 @@ pub(crate) fn end_cancelled(cause: Cause) -> ! {
 
 /// What came of a closure that has unwound.
 #[cold]
-fn unwound<T>(payload: Box<dyn Any + Send>) -> (Outcome<T>, Ended) {
+fn unwound<T>(payload: Payload, unseen: &Arc<UnseenPanics>) -> (Outcome<T>, Ended) {
     match payload.downcast::<EndCancelled>() {
         Ok(end) => (Outcome::Cancelled(end.0), Ended::Cancelled),
-        Err(payload) => (Outcome::Panicked(payload), Ended::Panicked),
+        Err(payload) => (Outcome::Panicked(KeptPanic::new(payload, unseen)), Ended::Panicked),
     }
 }
 
@@ -53,13 +54,13 @@ pub(crate) enum Ended {
 /// Each function takes the header of a fiber made by [`allocate`] with the same types.
 pub(crate) struct VTable {
     /// Calls the closure and writes the outcome. Once, by the home worker.
-    run: unsafe fn(NonNull<Header>) -> Ended,
+    run: unsafe fn(NonNull<Header>, &Arc<UnseenPanics>) -> Ended,
     /// Drops the closure instead and writes that outcome. Instead of `run`.
-    cancel: unsafe fn(NonNull<Header>, Cause) -> Ended,
+    cancel: unsafe fn(NonNull<Header>, Cause, &Arc<UnseenPanics>) -> Ended,
     /// Where the outcome is.
     outcome: unsafe fn(NonNull<Header>) -> *mut (),
-    /// Drops an outcome that nobody took; a panic in it is caught. True if the outcome was a panic.
-    drop_outcome: unsafe fn(NonNull<Header>) -> bool,
+    /// Drops an outcome that nobody took; a panic in it is caught.
+    drop_outcome: unsafe fn(NonNull<Header>),
     /// Frees the block, and nothing in it but the header's own fields.
     free: unsafe fn(NonNull<Header>),
 }
@@ -94,24 +95,24 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         unsafe { (*Self::body(header)).outcome = ManuallyDrop::new(outcome) };
     }
 
-    unsafe fn run(header: NonNull<Header>) -> Ended {
+    unsafe fn run(header: NonNull<Header>, unseen: &Arc<UnseenPanics>) -> Ended {
         // SAFETY: a fiber is run or cancelled once, so the closure is there and is moved out once.
         let closure = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) };
         let (outcome, ended) = match catch_unwind(AssertUnwindSafe(closure)) {
             Ok(value) => (Outcome::Returned(value), Ended::Returned),
-            Err(payload) => unwound(payload),
+            Err(payload) => unwound(payload, unseen),
         };
         // SAFETY: the closure is gone.
         unsafe { Self::write(header, outcome) };
         ended
     }
 
-    unsafe fn cancel(header: NonNull<Header>, cause: Cause) -> Ended {
+    unsafe fn cancel(header: NonNull<Header>, cause: Cause, unseen: &Arc<UnseenPanics>) -> Ended {
         // SAFETY: a fiber is run or cancelled once, so the closure is there and is moved out once.
         let closure = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) };
         let (outcome, ended) = match catch_unwind(AssertUnwindSafe(|| drop(closure))) {
             Ok(()) => (Outcome::Cancelled(cause), Ended::Cancelled),
-            Err(payload) => (Outcome::Panicked(payload), Ended::Panicked),
+            Err(payload) => (Outcome::Panicked(KeptPanic::new(payload, unseen)), Ended::Panicked),
         };
         // SAFETY: the closure is gone.
         unsafe { Self::write(header, outcome) };
@@ -123,15 +124,13 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         unsafe { Self::body(header) }.cast()
     }
 
-    unsafe fn drop_outcome(header: NonNull<Header>) -> bool {
+    unsafe fn drop_outcome(header: NonNull<Header>) {
         // SAFETY: the fiber is done and nobody took the outcome, so it is there and is moved out once.
         let outcome = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).outcome) };
-        let panicked = matches!(outcome, Outcome::Panicked(_));
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
             // Its own drop may panic too. There is an end to politeness.
             std::mem::forget(payload);
         }
-        panicked
     }
 
     unsafe fn free(header: NonNull<Header>) {
@@ -170,23 +169,23 @@ pub(crate) fn allocate_running(birth: Birth) -> FiberRef {
 }
 
 impl FiberRef {
-    /// Calls the closure.
+    /// Calls the closure. If it panics and nobody sees that, it counts as `unseen`.
     ///
     /// # Safety
     /// Neither this nor [`cancel`](Self::cancel) was called before; on a thread where the closure may run.
     #[inline]
-    pub(crate) unsafe fn run(self) -> Ended {
+    pub(crate) unsafe fn run(self, unseen: &Arc<UnseenPanics>) -> Ended {
         // SAFETY: the vtable belongs to this block, the rest is the caller's promise.
-        unsafe { (self.vtable.run)(self.as_ptr()) }
+        unsafe { (self.vtable.run)(self.as_ptr(), unseen) }
     }
 
     /// Drops the closure instead of calling it.
     ///
     /// # Safety
     /// As for [`run`](Self::run).
-    pub(crate) unsafe fn cancel(self, cause: Cause) -> Ended {
+    pub(crate) unsafe fn cancel(self, cause: Cause, unseen: &Arc<UnseenPanics>) -> Ended {
         // SAFETY: as in `run`.
-        unsafe { (self.vtable.cancel)(self.as_ptr(), cause) }
+        unsafe { (self.vtable.cancel)(self.as_ptr(), cause, unseen) }
     }
 
     /// Takes the outcome out.
@@ -217,11 +216,11 @@ impl FiberRef {
         unsafe { &*(self.vtable.outcome)(self.as_ptr()).cast::<Outcome<T>>() }
     }
 
-    /// Drops an outcome that nobody took; true if it was a panic.
+    /// Drops an outcome that nobody took.
     ///
     /// # Safety
     /// The fiber is done and its outcome was neither taken nor dropped.
-    pub(crate) unsafe fn drop_outcome(self) -> bool {
+    pub(crate) unsafe fn drop_outcome(self) {
         // SAFETY: the caller's promise.
         unsafe { (self.vtable.drop_outcome)(self.as_ptr()) }
     }

@@ -38,6 +38,8 @@ pub(crate) mod pool;
 #[cfg(not(loom))]
 #[cfg_attr(not(feature = "tracing"), path = "no_spans.rs")]
 pub(crate) mod spans;
+#[cfg(not(loom))]
+pub(crate) mod unseen;
 
 #[cfg(not(loom))]
 pub use self::{

@@ -187,7 +187,7 @@ impl<T> JoinHandle<T> {
 fn result_of<T>(fiber: FiberRef, outcome: Outcome<T>) -> Option<Result<T, JoinError>> {
     match outcome {
         Outcome::Returned(value) => Some(Ok(value)),
-        Outcome::Panicked(payload) => Some(Err(JoinError::Panicked(Panic::new(Fiber::of(&fiber), payload)))),
+        Outcome::Panicked(panic) => Some(Err(JoinError::Panicked(Panic::new(Fiber::of(&fiber), panic.receive())))),
         Outcome::Cancelled(cause) => Some(Err(JoinError::Cancelled(Cancelled::by(cause)))),
         Outcome::Taken => None,
     }

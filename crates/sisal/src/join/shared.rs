@@ -58,7 +58,7 @@ impl<T: Clone> SharedHandle<T> {
         // only read; that threads may do so at once is asked for by the bounds on sending and sharing this type.
         match unsafe { fiber.peek_outcome::<T>() } {
             Outcome::Returned(value) => Ok(value.clone()),
-            Outcome::Panicked(payload) => Err(JoinError::Panicked(Panic::copy(Fiber::of(&fiber), &**payload))),
+            Outcome::Panicked(panic) => Err(JoinError::Panicked(Panic::copy(Fiber::of(&fiber), panic.show()))),
             Outcome::Cancelled(cause) => Err(JoinError::Cancelled(Cancelled::by(*cause))),
             Outcome::Taken => refuse_twice(),
         }

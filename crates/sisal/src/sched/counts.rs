@@ -42,33 +42,21 @@ pub(crate) struct Counts {
     pub(crate) spawned: Count,
     pub(crate) finished: Count,
     pub(crate) panicked: Count,
-    pub(crate) detached_panics: Count,
     pub(crate) cancelled: Count,
 }
 
 impl Counts {
     pub(crate) fn new() -> Counts {
-        Counts {
-            spawned: Count::new(),
-            finished: Count::new(),
-            panicked: Count::new(),
-            detached_panics: Count::new(),
-            cancelled: Count::new(),
-        }
+        Counts { spawned: Count::new(), finished: Count::new(), panicked: Count::new(), cancelled: Count::new() }
     }
 
     /// Counts an end of this kind. For the one writer only.
     #[inline]
-    pub(crate) fn note(&self, ended: Ended, detached: bool) {
+    pub(crate) fn note(&self, ended: Ended) {
         match ended {
             Ended::Returned => {}
             Ended::Cancelled => self.cancelled.increment(),
-            Ended::Panicked => {
-                self.panicked.increment();
-                if detached {
-                    self.detached_panics.increment();
-                }
-            }
+            Ended::Panicked => self.panicked.increment(),
         }
     }
 }

@@ -152,8 +152,8 @@ impl Worker {
         // `Send`, it is pinned to this worker.
         let ended = unsafe {
             match self.refusal(fiber) {
-                None => fiber.run(),
-                Some(cause) => fiber.cancel(cause),
+                None => fiber.run(&self.shared.unseen_panics),
+                Some(cause) => fiber.cancel(cause, &self.shared.unseen_panics),
             }
         };
         self.finish(fiber, ended);
@@ -177,14 +177,14 @@ impl Worker {
         }
         self.check_canary(fiber);
         drop_locals(fiber);
+        let shown = &self.remote().shown;
+        shown.counts.note(ended);
         let detached = fiber.end.is_detached();
         if detached {
             self.drop_remains(fiber);
         } else {
             self.strike_off(fiber);
         }
-        let shown = &self.remote().shown;
-        shown.counts.note(ended, detached);
         let freeing = fiber.end.finish(|token| self.unpark_joiner(token));
         if freeing == Freeing::Mine {
             if !detached {

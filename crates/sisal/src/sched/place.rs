@@ -177,7 +177,7 @@ impl Shared {
     /// A fiber that comes too late ends at once.
     fn cancel_outside(&self, fiber: FiberRef) {
         // SAFETY: it was never queued, and spawning from outside asks for closures that may go to any thread.
-        let ended = unsafe { fiber.cancel(Cause::Shutdown) };
+        let ended = unsafe { fiber.cancel(Cause::Shutdown, &self.unseen_panics) };
         if ended == crate::fiber::body::Ended::Cancelled {
             self.outside.cancelled.increment_shared();
         } else {

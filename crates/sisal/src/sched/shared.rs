@@ -10,6 +10,7 @@ use super::monitor::Watch;
 use super::remote::{Life, Remote};
 use super::stillness::{OnDeadlock, Stillness};
 use crate::fiber::header::Header;
+use crate::fiber::unseen::UnseenPanics;
 use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
@@ -19,7 +20,7 @@ use sisal_context::stack::{Depot, SizeClass};
 use std::any::Any;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -74,6 +75,7 @@ pub(crate) struct Shared {
     pub(crate) limit: Option<Limit>,
     /// What threads outside of the runtime have done. Several writers.
     pub(crate) outside: CachePadded<Counts>,
+    pub(crate) unseen_panics: Arc<UnseenPanics>,
     pub(crate) watch: Watch,
     pub(crate) events: Events,
     /// 1 while the main fiber of `run` has not ended: it is not counted like the others.
@@ -115,6 +117,7 @@ impl Shared {
             stuck: AtomicUsize::new(0),
             limit: config.max_fibers.map(Limit::new),
             outside: CachePadded::new(Counts::new()),
+            unseen_panics: Arc::default(),
             watch: Watch::new(),
             events: Events::new(config.max_workers),
             main: AtomicU32::new(0),

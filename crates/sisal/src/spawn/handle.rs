@@ -133,7 +133,7 @@ pub struct Stats {
     pub finished: u64,
     /// Fibers that ended in a panic.
     pub panicked: u64,
-    /// Of these, the ones whose handle was dropped before: nobody will see the panic.
+    /// Of these, the ones that nobody has seen: whose handle was dropped without a join, before the panic or after it.
     pub detached_panics: u64,
     /// Fibers that ended without having been started, because the runtime was stopping.
     pub cancelled: u64,
@@ -151,8 +151,9 @@ impl Stats {
         let (usual, others) = (shared.depot.counts(), shared.others.counts());
         Stats {
             finished: counts().map(|counts| counts.finished.get()).sum(),
+            // Before all panics, so that there are no fewer of those.
+            detached_panics: shared.unseen_panics.get(),
             panicked: counts().map(|counts| counts.panicked.get()).sum(),
-            detached_panics: counts().map(|counts| counts.detached_panics.get()).sum(),
             cancelled: counts().map(|counts| counts.cancelled.get()).sum(),
             spawned: counts().map(|counts| counts.spawned.get()).sum(),
             workers: shared.workers(),

@@ -89,12 +89,16 @@ fn run_with<F: FnOnce()>(set_up: impl FnOnce(&mut Command) -> &mut Command, body
 }
 
 #[track_caller]
-fn run_command<F: FnOnce()>(mut command: Command, body: F) -> Ended {
+fn run_command<F: FnOnce()>(command: Command, body: F) -> Ended {
     let test = test_of::<F>();
     if std::env::var_os(VARIABLE).is_some_and(|running| running == OsStr::new(&test)) {
         be_the_child(body);
     }
-    command.args(["--exact", &test, "--nocapture", "--test-threads=1"]).env(VARIABLE, &test).env("RUST_BACKTRACE", "0");
+    be_the_parent(command, &test)
+}
+
+fn be_the_parent(mut command: Command, test: &str) -> Ended {
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(VARIABLE, test).env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();

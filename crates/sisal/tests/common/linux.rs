@@ -1,5 +1,6 @@
 //! What Linux says of this process.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 /// How many threads it has.
@@ -27,6 +28,23 @@ pub(crate) fn switches_of_threads_named(start: &str) -> u64 {
         lines.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()).sum()
     };
     statuses.map(switches).sum()
+}
+
+/// How often each thread but the calling one has been given a CPU and left it again; none if one of them has a CPU or waits for one.
+/// Where two such answers are the same, all have slept from the one to the other.
+pub(crate) fn rest_of_others() -> Option<BTreeMap<String, u64>> {
+    let own = fs::read_link("/proc/thread-self").unwrap();
+    let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap());
+    let others = tasks.filter(|task| Some(task.file_name().as_ref()) != own.file_name());
+    others.map(|task| rest(&fs::read_to_string(task.path().join("status")).ok()?)).collect()
+}
+
+/// A thread's number and its switches, by its status, if it sleeps.
+fn rest(status: &str) -> Option<(String, u64)> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+    let switches = |name| field(name)?.parse::<u64>().ok();
+    let all = switches("voluntary_ctxt_switches:")? + switches("nonvoluntary_ctxt_switches:")?;
+    (field("State:")? == "S").then(|| Some((field("Pid:")?.to_owned(), all)))?
 }
 
 /// How much memory it has, in bytes.

@@ -18,6 +18,7 @@ pub(crate) mod traits;
 pub(crate) mod waits;
 pub(crate) mod watchdog;
 
+use child::test_of;
 use sisal::{Handle, Runtime, RuntimeBuilder};
 use std::time::Duration;
 use watchdog::Watchdog;
@@ -39,10 +40,13 @@ pub(crate) fn fixed(workers: usize) -> RuntimeBuilder {
 }
 
 /// Calls `body` with 1, 2, 4 and 8, each time under a watchdog of its own.
+///
+/// What a test does is called through a pointer, here and below, so that what is common to all tests is compiled once.
 pub(crate) fn with_workers<F: Fn(usize)>(body: F) {
+    let called: &dyn Fn(usize) = &body;
     for workers in WORKERS {
         let _watchdog = Watchdog::over(&body, &format!("{workers} workers"));
-        body(workers);
+        called(workers);
     }
 }
 
@@ -60,15 +64,24 @@ pub(crate) fn watched(runtime: Runtime) -> Runtime {
 /// Runs `body` as a fiber in runtimes of 1, 2, 4 and 8 workers: as the main fiber on this thread, and in the background.
 /// Afterwards nothing may be left: all fibers have ended, and all threads.
 pub(crate) fn in_fiber_of_each<F: Fn() + Send + Sync>(body: F) {
+    in_fiber_of_each_as(&test_of::<F>(), &body);
+}
+
+/// The same, for a test of that name.
+pub(crate) fn in_fiber_of_each_as(test: &str, body: &(dyn Fn() + Sync)) {
     for workers in WORKERS {
-        in_main_fiber(workers, &body);
-        in_background(workers, &body);
+        main_fiber(test, workers, body);
+        background_fiber(test, workers, body);
     }
 }
 
 /// Runs `body` as the main fiber of a runtime with so many workers. Afterwards all fibers have ended.
 pub(crate) fn in_main_fiber<F: Fn()>(workers: usize, body: F) {
-    let _watchdog = Watchdog::over(&body, &format!("{workers} workers, this thread among them"));
+    main_fiber(&test_of::<F>(), workers, &body);
+}
+
+fn main_fiber(test: &str, workers: usize, body: &dyn Fn()) {
+    let _watchdog = Watchdog::over_test(test, &format!("{workers} workers, this thread among them"));
     let handle = fixed(workers)
         .run(|| {
             let handle = Handle::current().expect("the main fiber is in a runtime");
@@ -83,9 +96,13 @@ pub(crate) fn in_main_fiber<F: Fn()>(workers: usize, body: F) {
 
 /// Runs `body` as a fiber of a background runtime with so many workers.
 pub(crate) fn in_background<F: Fn() + Send + Sync>(workers: usize, body: F) {
-    let _watchdog = Watchdog::over(&body, &format!("{workers} workers in the background"));
+    background_fiber(&test_of::<F>(), workers, &body);
+}
+
+fn background_fiber(test: &str, workers: usize, body: &(dyn Fn() + Sync)) {
+    let _watchdog = Watchdog::over_test(test, &format!("{workers} workers in the background"));
     let runtime = background(workers);
-    runtime.run(&body);
+    runtime.run(body);
     shut_down(runtime);
 }
 

@@ -3,6 +3,7 @@
 //! What waits is to wait in the same way everywhere. A test of it says once what its actors do, and [`everywhere`] runs it in
 //! every mixture, with 1, 2 and 4 workers.
 
+use super::child::test_of;
 use super::watchdog::Watchdog;
 use super::{background, shut_down, until};
 use sisal::{Handle, JoinHandle, yield_now};
@@ -40,23 +41,29 @@ pub(crate) enum Actor<T> {
 
 /// Runs `body` in every place, each time under a watchdog. Afterwards nothing may be left.
 pub(crate) fn everywhere<F: Fn(&Place) + Send + Sync>(body: F) {
+    let test = test_of::<F>();
+    let body: &Body<'_> = &body;
     for cast in [Cast::Fibers, Cast::FiberWithBoth, Cast::ThreadWithBoth] {
         for workers in WORKERS {
-            with_runtime(cast, workers, &body);
+            with_runtime(&test, cast, workers, body);
         }
     }
-    let _watchdog = Watchdog::over(&body, "threads");
+    let _watchdog = Watchdog::over_test(&test, "threads");
     body(&Place::new(Cast::Threads, None));
 }
 
+/// What a test does in a place.
+type Body<'a> = dyn Fn(&Place) + Send + Sync + 'a;
+
 /// Runs `body` where its actors are fibers and threads in turn, with so many workers.
 pub(crate) fn mixed<F: Fn(&Place) + Send + Sync>(workers: usize, body: F) {
-    with_runtime(Cast::FiberWithBoth, workers, &body);
-    with_runtime(Cast::ThreadWithBoth, workers, &body);
+    let test = test_of::<F>();
+    with_runtime(&test, Cast::FiberWithBoth, workers, &body);
+    with_runtime(&test, Cast::ThreadWithBoth, workers, &body);
 }
 
-fn with_runtime<F: Fn(&Place) + Send + Sync>(cast: Cast, workers: usize, body: &F) {
-    let _watchdog = Watchdog::over(body, &format!("{cast:?}, {workers} workers"));
+fn with_runtime(test: &str, cast: Cast, workers: usize, body: &Body<'_>) {
+    let _watchdog = Watchdog::over_test(test, &format!("{cast:?}, {workers} workers"));
     let runtime = background(workers);
     let place = Place::new(cast, Some(runtime.handle().clone()));
     match cast {

@@ -1,8 +1,9 @@
 //! How waits end, in fibers and on threads.
 
+use super::child::test_of;
 use super::places::{Place, settle};
-use super::watchdog::guarded;
-use super::{in_fiber_of_each, until};
+use super::watchdog::Watchdog;
+use super::{in_fiber_of_each_as, until};
 use sisal::{CancelToken, Cancelled, Cause};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,13 @@ pub(crate) fn cause<T>(waited: Result<T, Cancelled>) -> Option<Cause> {
 
 /// Calls `body` on this thread, without a runtime, and in fibers of every kind of runtime.
 pub(crate) fn in_fibers_and_a_thread<F: Fn() + Send + Sync>(body: F) {
-    guarded(&body);
-    in_fiber_of_each(body);
+    let test = test_of::<F>();
+    let called: &(dyn Fn() + Sync) = &body;
+    {
+        let _watchdog = Watchdog::over_test(&test, "no runtime");
+        called();
+    }
+    in_fiber_of_each_as(&test, called);
 }
 
 /// Has an actor wait under a token that is cancelled, and another under one that is cancelled during the wait. Returns how both waits

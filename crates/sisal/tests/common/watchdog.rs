@@ -39,7 +39,13 @@ impl Watchdog {
     /// Watches until it is dropped. The type of a test's closure has the test's name in it.
     #[track_caller]
     pub(crate) fn over<F>(_body: &F, what: &str) -> Watchdog {
-        let what = format!("{}, {what} ({})", super::child::test_of::<F>(), Location::caller());
+        Watchdog::over_test(&super::child::test_of::<F>(), what)
+    }
+
+    /// The same, for a test of that name.
+    #[track_caller]
+    pub(crate) fn over_test(test: &str, what: &str) -> Watchdog {
+        let what = format!("{test}, {what} ({})", Location::caller());
         super::quiet::panics_on_purpose();
         let outer = OF_THIS_TEST.with_borrow(Clone::clone);
         let is_new = outer.is_none();

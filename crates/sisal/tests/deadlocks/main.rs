@@ -15,7 +15,9 @@ use sisal::sync::{Barrier, Mutex};
 use sisal::{Builder, JoinHandle, Runtime};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 /// Says which case to be.
@@ -59,6 +61,9 @@ fn crossed_locks() -> [impl FnOnce() + Send + 'static; 2] {
     })
 }
 
+/// How many cases are run at the same time. Most of them wait most of the time.
+const AT_ONCE: usize = 8;
+
 /// Longer than any case takes.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -91,19 +96,29 @@ fn main() -> ExitCode {
     }
     let filters: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let chosen = |case: &&Case| filters.is_empty() || filters.iter().any(|filter| case.name.contains(filter.as_str()));
-    let (mut passed, mut failed) = (0, 0);
-    for case in cases.into_iter().filter(chosen) {
-        let ended = start(case);
-        let result = std::panic::catch_unwind(|| (case.check)(&ended));
-        println!("test {} ... {}", case.name, if result.is_ok() { "ok" } else { "FAILED" });
-        if result.is_err() {
-            println!("{}", ended.stdout);
-            println!("{}", ended.stderr);
-        }
-        *if result.is_ok() { &mut passed } else { &mut failed } += 1;
-    }
+    let cases: Vec<&Case> = cases.into_iter().filter(chosen).collect();
+    let next = AtomicUsize::new(0);
+    let runner = || {
+        let mine = std::iter::from_fn(|| cases.get(next.fetch_add(1, Ordering::Relaxed)));
+        mine.filter(|case| passes(case)).count()
+    };
+    let passed: usize = thread::scope(|scope| {
+        let runners: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(runner)).collect();
+        runners.into_iter().map(|runner| runner.join().unwrap()).sum()
+    });
+    let failed = cases.len() - passed;
     println!("\ntest result: {}. {passed} passed; {failed} failed", if failed == 0 { "ok" } else { "FAILED" });
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// Runs a case and says how it went.
+fn passes(case: &Case) -> bool {
+    let ended = start(case);
+    let result = std::panic::catch_unwind(|| (case.check)(&ended));
+    let how = if result.is_ok() { "ok".to_owned() } else { format!("FAILED\n{}\n{}", ended.stdout, ended.stderr) };
+    // In one piece: others speak, too.
+    println!("test {} ... {how}", case.name);
+    result.is_ok()
 }
 
 fn start(case: &Case) -> Ended {
@@ -124,7 +139,7 @@ fn start(case: &Case) -> Ended {
     };
     let pid = child.id() as i32;
     let (done, ended) = mpsc::channel();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let errors = scope.spawn(move || {
             let mut report = String::new();
             for line in BufReader::new(stderr).lines() {

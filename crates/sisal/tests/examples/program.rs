@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Longer than any answer takes. Unlike the watchdog, this ends the test so that its servers end too.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -19,11 +19,12 @@ pub(crate) fn example(name: &str) -> PathBuf {
     path
 }
 
-/// Where the examples are. `cargo test` has built them, but `cargo test --tests` has not: so this does, if there is a cargo.
+/// Where the examples are. `cargo test` has built them, but `cargo test --tests` has not: so this does, if there is a cargo. It does not if
+/// they are newer than what they are made of, since it would build all once more with other features.
 fn build() -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let profile = this.ancestors().nth(2).expect("the test is in target/PROFILE/deps");
-    if let Some(cargo) = std::env::var_os("CARGO") {
+    if let Some(cargo) = std::env::var_os("CARGO").filter(|_| !are_fresh(&profile.join("examples"))) {
         let name = match profile.file_name().and_then(|name| name.to_str()) {
             Some("debug") | None => "dev",
             Some(name) => name,
@@ -35,6 +36,28 @@ fn build() -> PathBuf {
         let _ = command.output();
     }
     profile.join("examples")
+}
+
+/// Whether all examples that the tests start are there, and newer than the sources of this crate and its neighbours.
+fn are_fresh(built: &Path) -> bool {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is one of several");
+    let newest =
+        ["sisal/src", "sisal/examples", "sisal-context/src", "sisal-macros/src"].map(|part| newest(&crates.join(part)));
+    let is_newer = |name: &str| {
+        let made = built.join(name).metadata().and_then(|file| file.modified());
+        made.is_ok_and(|made| newest.iter().all(|source| *source < made))
+    };
+    ["chat", "crawl", "echo", "http", "proxy"].into_iter().all(is_newer)
+}
+
+/// When the newest file in a folder was changed.
+fn newest(folder: &Path) -> SystemTime {
+    let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap());
+    let times = entries.map(|entry| match entry.file_type().unwrap().is_dir() {
+        true => newest(&entry.path()),
+        false => entry.metadata().unwrap().modified().unwrap(),
+    });
+    times.max().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// A server that listens. It is killed when this is dropped.

@@ -131,6 +131,34 @@ fn only_panics_that_nobody_can_see_are_counted_as_detached() {
 }
 
 #[test]
+fn a_panic_counts_as_detached_when_its_handle_is_dropped_unjoined_later() {
+    guarded(|| {
+        let runtime = background(2);
+        let handle = runtime.handle().clone();
+        let panicked = || {
+            let panicker = runtime.spawn(|| panic!("on purpose"));
+            panicker.wait().unwrap();
+            panicker
+        };
+        let counted = || handle.stats().detached_panics;
+        let (dropped, awaited, shared, seen, late) = (panicked(), panicked(), panicked(), panicked(), panicked());
+        drop(dropped);
+        assert_eq!(counted(), 1);
+        panic_of(sisal::block_on(awaited));
+        assert_eq!(counted(), 1);
+        drop(shared.shared());
+        assert_eq!(counted(), 2, "nobody has asked");
+        let seen = seen.shared();
+        panic_of(seen.join());
+        drop(seen);
+        assert_eq!(counted(), 2, "somebody has");
+        shut_down(runtime);
+        drop(late);
+        assert_eq!(counted(), 3, "the runtime has ended meanwhile");
+    });
+}
+
+#[test]
 fn the_message_on_standard_error_names_the_fiber() {
     let ended = child::run(|| {
         let result = fixed(1).run(|| Builder::new().name("courier").spawn(|| panic!("lost the letter")).join());

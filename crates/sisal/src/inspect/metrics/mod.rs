@@ -55,7 +55,7 @@ pub struct Metrics {
     pub finished: u64,
     /// Fibers that ended in a panic.
     pub panicked: u64,
-    /// Of these, the ones whose handle was dropped before.
+    /// Of these, the ones that nobody has seen: whose handle was dropped without a join, before the panic or after it.
     pub detached_panics: u64,
     /// Fibers that ended as cancelled without having been started.
     pub cancelled: u64,

@@ -55,7 +55,7 @@ impl Metrics {
             counter("sisal_fibers_panicked_total", "Fibers that ended in a panic.", self.panicked),
             counter(
                 "sisal_fibers_detached_panics_total",
-                "Fibers that ended in a panic that nobody will see.",
+                "Fibers that ended in a panic that nobody has seen.",
                 self.detached_panics,
             ),
             counter("sisal_fibers_cancelled_total", "Fibers cancelled before their start.", self.cancelled),
