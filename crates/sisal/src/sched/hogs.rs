@@ -70,26 +70,23 @@ impl Shared {
     /// Queues a fresh fiber that will compute for long.
     pub(crate) fn enqueue_hog(&self, fiber: FiberRef) {
         fiber.flags.set_hog();
-        if let Some(worker) = self.lonely() {
+        if let Some(worker) = self.lonely().find(|worker| self.idle.is_sleeping(*worker)) {
             return self.push_to_lane(worker, fiber);
         }
-        // SAFETY: fresh from its allocation.
+        // SAFETY: fresh from its allocation, or out of a queue just now.
         unsafe { self.hogs.waiting.push([fiber.as_ptr()]) };
         // ORDERING: pairs with the fence in `Monitor::sleep`: queued before we look whether it sleeps.
         fence(Ordering::SeqCst);
         self.watch.nudge();
     }
 
-    /// A worker that has nothing to do, and on which nobody would be delayed: rather one that sleeps, since others may be about to find
-    /// something.
-    fn lonely(&self) -> Option<usize> {
-        let is_lonely = |worker: &usize| {
-            let remote = &self.remotes[*worker];
+    /// Workers that have nothing to do, and on which nobody would be delayed. Those that are awake may be about to find something.
+    fn lonely(&self) -> impl Iterator<Item = usize> {
+        (0..self.remotes.len()).filter(|&worker| {
+            let remote = &self.remotes[worker];
             let exists = matches!(remote.life(), Life::Base | Life::Added);
             exists && remote.presence.is_empty() && !remote.presence.runs_one() && !remote.has_fresh()
-        };
-        let lonely = || (0..self.remotes.len()).filter(is_lonely);
-        lonely().find(|worker| self.idle.is_sleeping(*worker)).or_else(|| lonely().next())
+        })
     }
 
     /// Finds workers for those who wait for one; true if there were any. For the monitor alone.
@@ -100,7 +97,9 @@ impl Shared {
             // SAFETY: out of a queue just now, so it is not done.
             let fiber = unsafe { FiberRef::new(header) };
             let running = self.phase() == Phase::Running;
-            match self.lonely().or_else(|| running.then(|| self.add_lonely()).flatten()) {
+            let asleep = self.lonely().find(|worker| self.idle.is_sleeping(*worker));
+            let added = || running.then(|| self.add_lonely()).flatten();
+            match asleep.or_else(added).or_else(|| self.lonely().next()) {
                 Some(worker) => self.push_to_lane(worker, fiber),
                 None => {
                     // SAFETY: as above.

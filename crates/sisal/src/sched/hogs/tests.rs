@@ -45,6 +45,25 @@ impl Neighbourhood {
         self.runtime.spawn(hog)
     }
 
+    /// The first hog, which delays one of those who wait, until its place is known.
+    fn be_seen(&self) {
+        let shared = Arc::clone(self.shared());
+        let begins = Arc::new(AtomicUsize::new(0));
+        let began = Arc::clone(&begins);
+        let hog = self.spawn(Box::new(move || {
+            began.store(1, Ordering::Relaxed);
+            let place = crate::fiber::current().unwrap().spawned_at();
+            while !shared.hogs.are_spawned_at(place) {
+                spin_loop();
+            }
+            waiting_here()
+        }));
+        until(|| begins.load(Ordering::Relaxed) == 1);
+        self.asks.iter().for_each(|ask| ask.send(()).unwrap());
+        assert_eq!(hog.join().unwrap(), 1, "the first starts anywhere");
+        until(|| self.answers.load(Ordering::Relaxed) == self.asks.len());
+    }
+
     /// As many hogs at once as there are workers to be added. They go on until all have begun, and all who wait on other workers have answered.
     /// Returns how many waited where a hog began.
     fn round(&self, start: impl Fn(Box<dyn FnOnce() -> usize + Send>) -> JoinHandle<usize>) -> usize {
@@ -99,15 +118,7 @@ fn fibers_said_to_compute_never_start_where_somebody_waits() {
 fn fibers_of_a_place_that_was_seen_to_compute_never_start_where_somebody_waits() {
     for workers in [1, 2, 4] {
         let neighbourhood = Neighbourhood::new(workers);
-        let shared = Arc::clone(neighbourhood.shared());
-        let first = neighbourhood.spawn(Box::new(move || {
-            let place = crate::fiber::current().unwrap().spawned_at();
-            while !shared.hogs.are_spawned_at(place) {
-                spin_loop();
-            }
-            0
-        }));
-        first.join().unwrap();
+        neighbourhood.be_seen();
         for round in 0..ROUNDS {
             let delayed = neighbourhood.round(|hog| neighbourhood.spawn(hog));
             assert_eq!(delayed, 0, "round {round} on {workers} workers");
