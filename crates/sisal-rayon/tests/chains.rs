@@ -3,7 +3,7 @@
 #[path = "../../sisal/tests/common/mod.rs"]
 mod common;
 
-use common::flavours::Ledger;
+use common::flavours::{Counted, Ledger};
 use common::{in_main_fiber, with_workers};
 use rayon::prelude::*;
 use sisal::sync::Barrier;
@@ -108,28 +108,116 @@ fn bodies_that_wait_for_each_other_end() {
     });
 }
 
+/// Odd, and longer than any part.
+const LONG: u32 = if cfg!(debug_assertions) { 60_001 } else { 1_000_001 };
+
 #[test]
-fn items_are_dropped_once_whatever_panics() {
+fn long_chains_give_what_those_of_std_give() {
     with_workers(|workers| {
         in_main_fiber(workers, || {
-            for panics_at in [0, 500, 999, 1_000] {
-                let ledger = Ledger::of(1_000);
-                let items: Vec<_> = (0..1_000).map(|number| ledger.make(number)).collect();
-                let result = catch_unwind(AssertUnwindSafe(|| {
-                    let same = items.into_par_iter().on_fibers().map(|item| {
-                        if item.number % 100 == 0 {
-                            sisal::yield_now();
-                        }
-                        if item.number == panics_at {
-                            panic!("on purpose");
-                        }
-                        item
-                    });
-                    assert_eq!(same.collect::<Vec<_>>().len(), 1_000);
-                }));
-                assert_eq!(result.is_err(), panics_at < 1_000);
+            let range = || (0..LONG).into_par_iter().on_fibers();
+            assert!(
+                range().map(|number| number ^ 1).collect::<Vec<_>>().into_iter().eq((0..LONG).map(|number| number ^ 1))
+            );
+            assert!(range().filter(|number| number % 3 == 0).collect::<Vec<_>>().into_iter().eq((0..LONG).step_by(3)));
+            let text = range().map(|number| (number % 10).to_string()).reduce(String::new, |left, right| left + &right);
+            assert!(text == (0..LONG).map(|number| (number % 10).to_string()).collect::<String>());
+            assert_eq!(range().find_first(|number| number % 1_000 == 999), Some(999));
+            assert_eq!(range().find_last(|number| number % 1_000 == 0), Some((LONG - 1) / 1_000 * 1_000));
+            let odd: Result<Vec<u32>, u32> =
+                range().map(|number| if number < LONG / 2 { Ok(number) } else { Err(number) }).collect();
+            assert!(odd.is_err_and(|error| error >= LONG / 2));
+        });
+    });
+}
+
+const COUNT: usize = 1_000;
+
+/// Runs a chain over counted items, in which the body of one may panic, and checks that all of them are dropped once.
+fn check_drops(run: impl Fn(Vec<Counted>, &(dyn Fn(&Counted) + Sync))) {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for panics_at in [0, COUNT / 2, COUNT - 1, COUNT] {
+                let ledger = Ledger::of(COUNT);
+                let items: Vec<_> = (0..COUNT).map(|number| ledger.make(number)).collect();
+                let body = |item: &Counted| {
+                    if item.number.is_multiple_of(100) {
+                        sisal::yield_now();
+                    }
+                    assert_ne!(item.number, panics_at, "on purpose");
+                };
+                let result = catch_unwind(AssertUnwindSafe(|| run(items, &body)));
+                assert_eq!(result.is_err(), panics_at < COUNT);
                 ledger.check();
             }
         });
+    });
+}
+
+#[test]
+fn items_are_dropped_once_whatever_panics() {
+    let seen = |item: Counted, body: &(dyn Fn(&Counted) + Sync)| {
+        body(&item);
+        item
+    };
+    check_drops(|items, body| {
+        assert_eq!(items.into_par_iter().on_fibers().map(|item| seen(item, body)).collect::<Vec<_>>().len(), COUNT);
+    });
+    check_drops(|items, body| items.into_par_iter().on_fibers().for_each(|item| body(&item)));
+    check_drops(|items, body| {
+        let wanted = |item: &Counted| {
+            body(item);
+            item.number.is_multiple_of(3)
+        };
+        let (some, others): (Vec<_>, Vec<_>) = items.into_par_iter().on_fibers().partition(wanted);
+        assert_eq!((some.len(), others.len()), (COUNT.div_ceil(3), COUNT - COUNT.div_ceil(3)));
+    });
+    check_drops(|items, body| {
+        let last = items.into_par_iter().on_fibers().map(|item| seen(item, body)).reduce_with(|_, right| right);
+        assert_eq!(last.unwrap().number, COUNT - 1);
+    });
+    check_drops(|items, body| {
+        let found = items.into_par_iter().on_fibers().find_any(|item| {
+            body(item);
+            false
+        });
+        assert!(found.is_none());
+    });
+    check_drops(|items, body| {
+        // Of the last ones, which have no partner, nobody hears.
+        let pairs = items.into_par_iter().zip(0..COUNT - 100).chunks(7).on_fibers();
+        pairs.flat_map_iter(|chunk| chunk).for_each(|(item, _)| body(&item));
+        body(&Ledger::of(COUNT).make(COUNT - 1));
+    });
+}
+
+#[test]
+fn items_not_looked_at_are_dropped_once() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let ledger = Ledger::of(COUNT);
+            let items: Vec<_> = (0..COUNT).map(|number| ledger.make(number)).collect();
+            let found = items.into_par_iter().on_fibers().find_any(|item| item.number == 3);
+            assert_eq!(found.map(|item| item.number), Some(3));
+            ledger.check();
+
+            let ledger = Ledger::of(COUNT);
+            let items: Vec<_> = (0..COUNT).map(|number| ledger.make(number)).collect();
+            let results =
+                items.into_par_iter().on_fibers().map(|item| if item.number < 500 { Ok(item) } else { Err(item) });
+            assert!(results.collect::<Result<Vec<_>, _>>().is_err());
+            ledger.check();
+        });
+    });
+}
+
+#[test]
+fn items_without_a_size_are_counted_all_the_same() {
+    check(|input| {
+        let nothings = || input.par_iter().map(drop).on_fibers();
+        assert_eq!(nothings().collect::<Vec<()>>().len(), input.len());
+        assert_eq!(nothings().filter(|()| true).count(), input.len());
+        assert_eq!(nothings().reduce_with(|(), ()| ()).is_some(), !input.is_empty());
+        assert_eq!(vec![(); input.len()].into_par_iter().on_fibers().count(), input.len());
     });
 }

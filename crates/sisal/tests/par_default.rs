@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::late_server::LateServer;
 use common::watchdog::guarded;
 use sisal::{Runtime, in_fiber, par};
 use std::panic::catch_unwind;
@@ -10,7 +11,9 @@ use std::panic::catch_unwind;
 fn threads_run_parallel_work_in_the_default_runtime() {
     guarded(|| {
         assert_eq!(par::join(in_fiber, in_fiber), (false, false));
-        common::fixed(2).name("standard").build().unwrap().install_default().unwrap();
+        let standard = common::fixed(2).name("standard").build().unwrap();
+        let handle = standard.handle().clone();
+        standard.install_default().unwrap();
         assert_eq!(par::join(in_fiber, in_fiber), (true, true));
         assert!(par::iter(0..100).all(|_| in_fiber()));
         assert!(par::scope(|_| in_fiber()));
@@ -24,6 +27,33 @@ fn threads_run_parallel_work_in_the_default_runtime() {
                 scope.spawn(|| assert_eq!(par::iter(0..100_000u64).sum::<u64>(), 4_999_950_000));
             }
         });
+
+        // What is too little to be divided stays on the thread, unless closures might want to be in a fiber.
+        let spawned = || handle.stats().spawned;
+        let before = spawned();
+        assert_eq!(par::iter(&mut [0; 0]).map(|_| unreachable!("there is none")).collect::<Vec<u32>>(), []);
+        assert_eq!(par::iter(Vec::<u32>::new()).sum::<u32>(), 0);
+        let few = [3, 1, 2, 0];
+        let sorts: [fn(&mut [u32]); 3] =
+            [par::sort, par::sort_unstable, |items| par::sort_by_key(items, |number| *number)];
+        for sort in sorts {
+            let mut items = few;
+            sort(&mut items);
+            assert_eq!(items, [0, 1, 2, 3]);
+        }
+        assert_eq!(spawned(), before);
+        assert_eq!(par::iter([7]).map(|_| sisal::spawn(|| 7).join().unwrap()).collect::<Vec<_>>(), [7]);
+        assert_eq!(spawned(), before + 2);
+
+        // A fiber each, which wait for their sockets at the same time.
+        let server = LateServer::start(50);
+        let answers: Vec<u32> = par::iter(0..50u32).grain(1).map(|number| server.ask(number)).collect();
+        assert!(answers.into_iter().eq((0..50u32).map(|number| 2 * number)));
+        server.end();
+        let server = LateServer::start(2);
+        assert_eq!(par::join(|| server.ask(1), || server.ask(2)), (2, 4));
+        server.end();
+
         let panic = catch_unwind(|| par::iter(0..10).for_each(|_| panic!("on purpose")));
         assert!(panic.is_err());
 

@@ -68,7 +68,7 @@ impl Directory {
         let mut command = Command::new(name);
         // Whatever this process listens to, the program has no terminal.
         command.args(arguments).current_dir(&self.0).env("LC_ALL", "C").env("TZ", "UTC").env_remove("GZIP");
-        Program { command, input: Vec::new(), input_ends: true }
+        Program { command, input: Vec::new(), input_ends: true, errors: Stdio::piped() }
     }
 }
 
@@ -83,6 +83,7 @@ pub(crate) struct Program {
     command: Command,
     input: Vec<u8>,
     input_ends: bool,
+    errors: Stdio,
 }
 
 /// How it went.
@@ -110,6 +111,12 @@ impl Program {
     /// There may always come more on standard input, but nothing does.
     pub(crate) fn input_stays_open(mut self) -> Program {
         self.input_ends = false;
+        self
+    }
+
+    /// Its standard error is this.
+    pub(crate) fn errors_to(mut self, errors: impl Into<Stdio>) -> Program {
+        self.errors = errors.into();
         self
     }
 
@@ -144,8 +151,13 @@ impl Program {
         self.start_as_is()
     }
 
+    /// Starts it with its standard output in the hands of the caller, and its standard input too, unless that is something else.
+    pub(crate) fn pipe(mut self, input: Stdio) -> Child {
+        self.command.stdin(input).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
     fn start_as_is(mut self) -> Running {
-        let mut child = self.command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = self.command.stdin(Stdio::piped()).stderr(self.errors).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = self.input;
         let feeder = thread::spawn(move || {
@@ -180,21 +192,13 @@ impl Running {
 
     /// Waits for its end.
     pub(crate) fn wait(self) -> Ran {
-        let pid = self.pid();
-        let (ended, end) = mpsc::channel::<()>();
-        let watchdog = thread::spawn(move || {
-            if end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("a program takes longer than {LIMIT:?}, and is killed");
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-            }
-        });
+        let watchdog = Watchdog::over(self.pid());
         let mut held = Some(self.feeder);
         if self.input_ends {
             drop(held.take().map(|feeder| thread::spawn(move || feeder.join())));
         }
         let output = self.child.wait_with_output().unwrap();
-        drop(ended);
-        watchdog.join().unwrap();
+        drop(watchdog);
         if let Some(feeder) = held {
             drop(feeder.join().unwrap());
         }
@@ -204,6 +208,33 @@ impl Running {
             stdout: output.stdout,
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
+    }
+}
+
+/// Kills a program that takes too long.
+pub(crate) struct Watchdog {
+    ended: Option<mpsc::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Watches until it is dropped.
+    pub(crate) fn over(pid: rustix::process::Pid) -> Watchdog {
+        let (ended, end) = mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            if end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("a program takes longer than {LIMIT:?}, and is killed");
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        });
+        Watchdog { ended: Some(ended), thread: Some(thread) }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        let _ = self.thread.take().map(thread::JoinHandle::join);
     }
 }
 

@@ -1,9 +1,12 @@
 //! What ends it early: signals, full disks, readers that go away. Nothing half written is left.
 
+use crate::process::is_still;
 use crate::program::{Directory, Program, Ran, Running, SISAL, have, skip};
 use crate::samples::{random, text};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Signal, kill_process};
 use std::fs;
+use std::io::{ErrorKind, PipeReader, PipeWriter, Write};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -94,6 +97,57 @@ fn a_second_signal_leaves_no_output_either() {
     let ran = insist(running, Signal::INT);
     assert_eq!((ran.signal, ran.stderr.as_str()), (Some(2), ""));
     assert_eq!(directory.names(), ["file"]);
+}
+
+/// A pipe that takes no more. Whoever writes to it waits, as long as the other end is there.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let flags = fcntl_getfl(&writer).unwrap();
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+    // In the end byte by byte: what is larger may be refused while a little still fits.
+    for size in [1 << 16, 1] {
+        let error = loop {
+            match writer.write(&vec![0; size]) {
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    }
+    fcntl_setfl(&writer, flags).unwrap();
+    (reader, writer)
+}
+
+/// Waits until it has answered what was sent, and only somebody else can get it on.
+fn wait_until_still(running: &mut Running) {
+    while !is_still(running.pid()) {
+        assert!(!running.has_ended(), "it was to hang");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_write_that_hangs() {
+    for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15)] {
+        let directory = Directory::new();
+        let mut packed = directory.gz(&["-n"]).input(&text(1 << 20, 8)).output();
+        let end = packed.len();
+        packed[end - 8] ^= 1;
+        directory.write("file.gz", &packed);
+        // It wants to tell that this is damaged, which nobody reads, and has not removed what it has made of it so far.
+        let (_reader, full) = full_pipe();
+        let gz = directory.program("env", &["--default-signal", SISAL, "gz", "-d", "file.gz"]);
+        let mut running = gz.errors_to(full).start();
+        wait_for_output(&mut running, &directory, "file", 1);
+        wait_until_still(&mut running);
+        running.send(signal);
+        wait_until_still(&mut running);
+        assert_eq!(directory.names(), ["file", "file.gz"]);
+        running.send(signal);
+        let ran = running.wait();
+        assert_eq!(ran.signal, Some(number));
+        assert_eq!(directory.names(), ["file.gz"]);
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod defects;
 mod files;
 mod interrupted;
 mod like_gzip;
+mod memory;
+mod process;
 #[path = "../common/program.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
 mod program;

@@ -1,5 +1,7 @@
 //! What is compressed in the tests.
 
+use crate::program::Directory;
+
 /// A block of the default size.
 pub(crate) const BLOCK: usize = 128 << 10;
 
@@ -49,5 +51,6 @@ pub(crate) fn corpus() -> Vec<(&'static str, Vec<u8>)> {
         ("a block", text(BLOCK, 4)),
         ("a block and a byte", text(BLOCK + 1, 5)),
         ("three blocks", random(3 * BLOCK, 6)),
+        ("compressed already", Directory::new().gz(&["-n"]).input(&text(2_000_000, 7)).output()),
     ]
 }

@@ -55,8 +55,18 @@ impl<P: Identity> ClaimCell<P> {
         self.word.compare_exchange(OPEN, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// The thief's side: takes the job and calls `run`, unless somebody else has taken it. Returns its owner if that waits, and is to be
+    /// unparked.
+    pub(crate) fn steal(&self, run: impl FnOnce()) -> Option<ClaimToken<P>> {
+        if !self.take() {
+            return None;
+        }
+        run();
+        self.finish()
+    }
+
     /// The thief is done: whoever waits for that is to be unparked.
-    pub(crate) fn finish(&self) -> Option<ClaimToken<P>> {
+    fn finish(&self) -> Option<ClaimToken<P>> {
         let mut end = self.end.lock();
         end.is_done = true;
         end.owner.claim_first().map(Claimed::into_token)

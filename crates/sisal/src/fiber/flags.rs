@@ -9,6 +9,7 @@ const EXTERNAL: u8 = 4;
 const UNCHECKED: u8 = 8;
 const JOB: u8 = 32;
 const STAYS: u8 = 64;
+const HOG: u8 = 128;
 
 /// See the [module](self).
 pub(crate) struct Flags(Cell<u8>);
@@ -45,6 +46,15 @@ impl Flags {
     /// It runs such a part.
     pub(crate) fn set_job(&self) {
         self.0.set(self.0.get() | JOB);
+    }
+
+    /// Whether it will compute for long, and is to start where nobody waits.
+    pub(crate) fn is_hog(&self) -> bool {
+        self.0.get() & HOG != 0
+    }
+
+    pub(crate) fn set_hog(&self) {
+        self.0.set(self.0.get() | HOG);
     }
 
     /// Whether it must not give way, but where it waits.

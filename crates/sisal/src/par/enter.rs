@@ -1,4 +1,7 @@
 //! From a thread into a runtime: the default one, if there is one.
+//!
+//! However little there is to do, closures run in a fiber then: they may spawn others, and wait for items that come after their own. Only what calls
+//! no closure for an item, and comparisons of short sorts, stay on the thread.
 #![allow(unsafe_code, reason = "what is run elsewhere borrows from the caller, who waits")]
 
 use crate::fiber::in_fiber;

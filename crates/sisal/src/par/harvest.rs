@@ -39,6 +39,9 @@ pub(super) fn harvest<S: Source, H: Harvest<S>>(par: Par<S>, place: Place, harve
     let pace = grain.map_or_else(|| Pace::new(len), Pace::grain);
     let field = Field { source, harvest, pace, place };
     let whole = Span { field: &field, range: 0..len };
+    if len == 0 {
+        return whole.reap();
+    }
     enter(place, || if in_fiber() { whole.divide() } else { whole.reap() })
 }
 

@@ -1,12 +1,16 @@
 //! Fibers that compute for long, and where they start.
 //!
 //! A started fiber stays on its worker, so one that computes for long without a call into the runtime delays all that wait there. Fibers
-//! that are said to be like that start where nobody waits: on a worker that sleeps and homes none, or on one that the monitor adds for it, as
-//! long as there may be more. If there may not, they start anywhere, like all others.
+//! that are said to be like that start where nobody waits: on a worker that has nothing to do and homes none, or on one that the monitor adds
+//! for it, as long as there may be more. If there may not, they start anywhere, like all others. One that somebody finds in a lane on whose
+//! worker others wait by now is placed anew.
 //!
 //! Fibers are said to be like that by whoever spawns them, or because of the place they were spawned at: the monitor keeps the places of
 //! those that it has seen hold a worker for long. So the second time nobody suffers.
 #![allow(unsafe_code, reason = "fibers are put into intrusive queues, and places kept as pointers")]
+
+#[cfg(test)]
+mod tests;
 
 use super::remote::Life;
 use super::shared::{Phase, Shared};
@@ -65,24 +69,23 @@ impl Hogs {
 impl Shared {
     /// Queues a fresh fiber that will compute for long.
     pub(crate) fn enqueue_hog(&self, fiber: FiberRef) {
-        if let Some(worker) = self.lonely_sleeper() {
+        fiber.flags.set_hog();
+        if let Some(worker) = self.lonely().find(|worker| self.idle.is_sleeping(*worker)) {
             return self.push_to_lane(worker, fiber);
         }
-        // SAFETY: fresh from its allocation.
+        // SAFETY: fresh from its allocation, or out of a queue just now.
         unsafe { self.hogs.waiting.push([fiber.as_ptr()]) };
         // ORDERING: pairs with the fence in `Monitor::sleep`: queued before we look whether it sleeps.
         fence(Ordering::SeqCst);
         self.watch.nudge();
     }
 
-    /// A worker that sleeps, and on which nobody would be delayed.
-    fn lonely_sleeper(&self) -> Option<usize> {
-        (0..self.remotes.len()).find(|&worker| {
+    /// Workers that have nothing to do, and on which nobody would be delayed. Those that are awake may be about to find something.
+    fn lonely(&self) -> impl Iterator<Item = usize> {
+        (0..self.remotes.len()).filter(|&worker| {
             let remote = &self.remotes[worker];
-            matches!(remote.life(), Life::Base | Life::Added)
-                && remote.presence.is_empty()
-                && remote.lane.is_empty()
-                && self.idle.is_sleeping(worker)
+            let exists = matches!(remote.life(), Life::Base | Life::Added);
+            exists && remote.presence.is_empty() && !remote.presence.runs_one() && !remote.has_fresh()
         })
     }
 
@@ -94,7 +97,9 @@ impl Shared {
             // SAFETY: out of a queue just now, so it is not done.
             let fiber = unsafe { FiberRef::new(header) };
             let running = self.phase() == Phase::Running;
-            match self.lonely_sleeper().or_else(|| running.then(|| self.add_lonely()).flatten()) {
+            let asleep = self.lonely().find(|worker| self.idle.is_sleeping(*worker));
+            let added = || running.then(|| self.add_lonely()).flatten();
+            match asleep.or_else(added).or_else(|| self.lonely().next()) {
                 Some(worker) => self.push_to_lane(worker, fiber),
                 None => {
                     // SAFETY: as above.

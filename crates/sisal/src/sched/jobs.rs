@@ -148,14 +148,9 @@ unsafe impl Send for Offer {}
 
 impl Offer {
     fn run(self) {
-        if !self.exposed.cell.take() {
-            return;
-        }
-        // SAFETY: taken just now, so its owner waits for us in the frame where it lies.
-        unsafe {
-            self.job.as_ref().origin.call(|| Job::run(self.job));
-        }
-        if let Some(token) = self.exposed.cell.finish() {
+        // SAFETY: run when it was taken just now, so its owner waits for us in the frame where it lies.
+        let owner = self.exposed.cell.steal(|| unsafe { self.job.as_ref().origin.call(|| Job::run(self.job)) });
+        if let Some(token) = owner {
             super::unpark::unpark(token);
         }
     }

@@ -322,8 +322,14 @@ impl Worker {
         header.map(fiber)
     }
 
+    /// What was placed with a worker. If that would delay those who wait here, it is placed anew.
     fn take_from_lane(&self, worker: usize) -> Option<FiberRef> {
-        self.shared.remotes[worker].lane.take_share(1, 1, |_| ()).map(fiber)
+        let fiber = self.shared.remotes[worker].lane.take_share(1, 1, |_| ()).map(fiber)?;
+        if fiber.flags.is_hog() && !self.remote().presence.is_empty() {
+            self.shared.enqueue_hog(fiber);
+            return None;
+        }
+        Some(fiber)
     }
 
     /// Looks beyond the own queues for a while; if too many others do, only at the own ones. Mail from a worker that is about to look

@@ -58,14 +58,18 @@ impl Ledger {
 
     /// How many have been dropped.
     pub(crate) fn dropped(&self) -> usize {
-        self.0.iter().map(|drops| drops.load(Ordering::Acquire)).sum()
+        self.each().sum()
+    }
+
+    /// How often each has been dropped.
+    pub(crate) fn each(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|drops| drops.load(Ordering::Acquire))
     }
 
     /// Checks that every one was dropped, and none twice.
     #[track_caller]
     pub(crate) fn check(&self) {
-        for (number, drops) in self.0.iter().enumerate() {
-            let drops = drops.load(Ordering::Acquire);
+        for (number, drops) in self.each().enumerate() {
             assert_eq!(drops, 1, "item {number} of {} was dropped {drops} times", self.0.len());
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod actors;
 pub(crate) mod child;
 pub(crate) mod flavours;
 pub(crate) mod gate;
+pub(crate) mod late_server;
 pub(crate) mod linux;
 pub(crate) mod overheard;
 pub(crate) mod places;

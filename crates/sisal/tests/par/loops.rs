@@ -3,7 +3,9 @@
 use super::common::{in_background, in_main_fiber, with_workers};
 use sisal::par;
 use sisal::sync::{Barrier, Mutex};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::cmp::Ordering as Order;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::iter::Sum;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers to go over: none, one, few, odd counts, many. The seed is printed if something fails.
@@ -94,6 +96,12 @@ fn all_that_is_collected_is_in_order() {
         assert_eq!(grain.iter(texts.clone()).collect::<String>(), texts.concat());
         assert_eq!(grain.iter(input.to_vec()).collect::<BTreeSet<_>>(), input.iter().copied().collect());
         assert_eq!(grain.iter(input.to_vec()).collect::<HashSet<u32>>(), input.iter().copied().collect());
+        assert_eq!(grain.iter(texts.clone()).collect::<LinkedList<_>>(), texts.iter().cloned().collect());
+        let heap: BinaryHeap<u32> = grain.iter(input.to_vec()).collect();
+        assert_eq!(heap.into_sorted_vec(), input.iter().copied().collect::<BinaryHeap<_>>().into_sorted_vec());
+        let slices: String = grain.iter(&texts).map(String::as_str).collect();
+        let letters: String = grain.iter(&texts).flat_map(|text| text.chars()).collect();
+        assert_eq!((slices, letters), (texts.concat(), texts.concat()));
         let numbered = || input.iter().copied().zip(0..);
         assert_eq!(grain.iter(input.to_vec()).zip(0..1_000_000).collect::<BTreeMap<_, i32>>(), numbered().collect());
         assert_eq!(grain.iter(input.to_vec()).zip(0..1_000_000).collect::<HashMap<_, i32>>(), numbered().collect());
@@ -110,9 +118,27 @@ fn the_first_error_is_that_of_a_sequential_loop() {
             let tried = grain.iter(input).try_for_each(|number| keep(limit)(number).map(drop));
             assert_eq!(tried, expected.clone().map(drop));
             let options: Option<Vec<u32>> = grain.iter(input).map(|number| keep(limit)(number).ok()).collect();
-            assert_eq!(options, expected.ok());
+            assert_eq!(options, expected.clone().ok());
+            let set: Result<BTreeSet<u32>, u32> = grain.iter(input).map(keep(limit)).collect();
+            assert_eq!(set, expected.map(|numbers| numbers.into_iter().collect()));
         }
     });
+}
+
+/// Adding two of them is not commutative.
+#[derive(Debug, PartialEq, Eq)]
+struct Digits(String);
+
+impl Sum<char> for Digits {
+    fn sum<I: Iterator<Item = char>>(digits: I) -> Digits {
+        Digits(digits.collect())
+    }
+}
+
+impl Sum for Digits {
+    fn sum<I: Iterator<Item = Digits>>(parts: I) -> Digits {
+        Digits(parts.map(|Digits(part)| part).collect())
+    }
 }
 
 #[test]
@@ -126,11 +152,39 @@ fn folds_need_not_be_commutative() {
         };
         assert_eq!(grain.iter(input).fold(String::new, push, |left, right| left + &right), expected);
         let reduced = grain.iter(input).map(|number| digit(number).to_string()).reduce(|left, right| left + &right);
-        assert_eq!(reduced, (!input.is_empty()).then_some(expected));
+        assert_eq!(reduced, (!input.is_empty()).then(|| expected.clone()));
+        assert_eq!(grain.iter(input).map(digit).sum::<Digits>(), Digits(expected));
 
         assert_eq!(grain.iter(input).map(|n| u64::from(*n)).sum::<u64>(), input.iter().map(|n| u64::from(*n)).sum());
         assert_eq!(grain.iter(input).filter(|n| **n % 3 == 0).count(), input.iter().filter(|n| **n % 3 == 0).count());
     });
+}
+
+/// A number with its place, which does not matter when it is compared.
+#[derive(Copy, Clone, Debug)]
+struct Placed {
+    number: u32,
+    place: usize,
+}
+
+impl PartialEq for Placed {
+    fn eq(&self, other: &Placed) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Placed {}
+
+impl PartialOrd for Placed {
+    fn partial_cmp(&self, other: &Placed) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Placed {
+    fn cmp(&self, other: &Placed) -> Order {
+        self.number.cmp(&other.number)
+    }
 }
 
 #[test]
@@ -141,8 +195,10 @@ fn of_equals_the_least_is_the_first_and_the_greatest_the_last() {
         let key = |(_, number): &(usize, &u32)| **number % 16;
         assert_eq!(numbered().min_by_key(key), expected().min_by_key(key));
         assert_eq!(numbered().max_by_key(key), expected().max_by_key(key));
-        assert_eq!(grain.iter(input).min(), input.iter().min());
-        assert_eq!(grain.iter(input).max(), input.iter().max());
+        let placed: Vec<Placed> = input.iter().zip(0..).map(|(&number, place)| Placed { number, place }).collect();
+        let place = |placed: Placed| placed.place;
+        assert_eq!(grain.iter(placed.clone()).min().map(place), placed.iter().copied().min().map(place));
+        assert_eq!(grain.iter(placed.clone()).max().map(place), placed.iter().copied().max().map(place));
     });
 }
 
@@ -187,6 +243,44 @@ fn pairs_chunks_and_partitions_are_those_of_std() {
         let expected: (Vec<u32>, Vec<u32>) = input.iter().copied().partition(odd);
         assert_eq!(grain.iter(input.to_vec()).partition(odd), expected);
     });
+}
+
+/// Of all lengths, one that is divided for certain. Odd, and longer than any part.
+const LONG: u32 = if cfg!(debug_assertions) { 60_001 } else { 1_000_001 };
+
+#[test]
+fn long_loops_give_what_sequential_ones_give() {
+    let numbers: Vec<u32> = (0..LONG).map(|number| number.wrapping_mul(0x9e37_79b9)).collect();
+    let odd = |number: &u32| number % 2 == 1;
+    let all = || {
+        let input = &numbers[..];
+        let texts: Vec<String> = par::iter(input).map(u32::to_string).collect();
+        assert!(texts.iter().eq(input.iter().map(u32::to_string).collect::<Vec<_>>().iter()));
+        let joined = par::iter(texts.clone()).reduce(|left, right| left + &right);
+        assert!(joined == Some(texts.concat()));
+        assert!(
+            par::iter(input.to_vec()).filter(odd).collect::<Vec<_>>().into_iter().eq(input.iter().copied().filter(odd))
+        );
+        assert!(par::iter(input.to_vec()).partition(odd) == input.iter().copied().partition(odd));
+        assert!(par::iter(input).flat_map(|number| [number, number]).count() == 2 * input.len());
+        assert_eq!(par::iter(input).min(), input.iter().min());
+        assert_eq!(
+            par::iter(input).max_by_key(|number| **number % 1_000),
+            input.iter().max_by_key(|number| **number % 1_000)
+        );
+        let last = *input.last().unwrap();
+        assert_eq!(par::iter(input).position(|number| *number == last), Some(input.len() - 1));
+        assert_eq!(par::iter(input).find_first(|number| odd(number)), input.iter().find(|number| odd(number)));
+        let tried =
+            par::iter(input).enumerate().try_for_each(|(at, _)| if at < input.len() / 2 { Ok(()) } else { Err(at) });
+        assert_eq!(tried, Err(input.len() / 2));
+        let zipped = par::iter(input).zip(texts).enumerate();
+        assert!(zipped.all(|(at, (number, text))| input[at] == *number && text == number.to_string()));
+        let mut doubled = input.to_vec();
+        par::iter(&mut doubled).chunks(7).for_each(|chunk| chunk.iter_mut().for_each(|number| *number /= 2));
+        assert!(doubled.iter().eq(input.iter().map(|number| number / 2).collect::<Vec<_>>().iter()));
+    };
+    with_workers(|workers| in_main_fiber(workers, all));
 }
 
 #[test]

@@ -7,4 +7,5 @@ mod join;
 mod loops;
 mod moved;
 mod scope;
+mod sockets;
 mod sort;

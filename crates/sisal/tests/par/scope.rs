@@ -1,5 +1,6 @@
 //! Scopes, forks of many, what is done on every worker, and prefix sums.
 
+use super::common::flavours::Ledger;
 use super::common::linux::resident;
 use super::common::{background, in_main_fiber, shut_down, watchdog, with_workers};
 use sisal::par::{self, Scope};
@@ -105,6 +106,88 @@ fn forks_of_many_give_all_results() {
     };
     with_workers(|workers| in_main_fiber(workers, all));
     all();
+}
+
+#[test]
+fn closures_of_forks_and_scopes_are_dropped_once_whatever_panics() {
+    const COUNT: usize = 8;
+    let round = |panics_at: usize| {
+        let ledger = Ledger::of(COUNT);
+        let make = |number: usize| {
+            let item = ledger.make(number);
+            move || {
+                if number.is_multiple_of(3) {
+                    sisal::yield_now();
+                }
+                assert_ne!(item.number, panics_at, "on purpose");
+                item
+            }
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let all = (make(0), make(1), make(2), make(3), make(4), make(5), make(6), make(7));
+            assert_eq!(par::join_many(all).7.number, 7);
+        }));
+        assert_eq!(result.is_err(), panics_at < COUNT);
+        ledger.check();
+
+        let ledger = Ledger::of(COUNT);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            par::scope(|scope| {
+                for number in 0..COUNT {
+                    let item = ledger.make(number);
+                    scope.spawn(move |_| assert_ne!(item.number, panics_at, "on purpose"));
+                }
+            });
+        }));
+        assert_eq!(result.is_err(), panics_at < COUNT);
+        // Where a child is just called, those after it are never made.
+        let made = if sisal::in_fiber() { COUNT } else { COUNT.min(panics_at + 1) };
+        (made..COUNT).for_each(|number| drop(ledger.make(number)));
+        ledger.check();
+
+        let ledger = Ledger::of(2);
+        let half = |number: usize| {
+            let item = ledger.make(number);
+            move || {
+                assert_ne!(item.number, panics_at, "on purpose");
+                if panics_at == 7 { Err(item) } else { Ok(item) }
+            }
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let tried = par::try_join(half(0), half(1));
+            assert_eq!(tried.err().map(|item| item.number), (panics_at == 7).then_some(0));
+        }));
+        assert_eq!(result.is_err(), panics_at < 2);
+        ledger.check();
+    };
+    let all = || (0..=COUNT).for_each(round);
+    with_workers(|workers| in_main_fiber(workers, all));
+    all();
+}
+
+#[test]
+fn results_of_a_broadcast_that_panics_are_dropped_once() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for panics_at in 0..workers {
+                let ledger = Ledger::of(workers);
+                let result = catch_unwind(AssertUnwindSafe(|| {
+                    par::broadcast(|worker| {
+                        let item = ledger.make(worker);
+                        assert_ne!(worker, panics_at, "on purpose");
+                        item
+                    })
+                }));
+                assert!(result.is_err());
+                assert!(ledger.dropped() >= 1);
+                // After the panic, those who have not started never run.
+                assert!(ledger.each().all(|drops| drops <= 1));
+            }
+            let ledger = Ledger::of(workers);
+            drop(par::broadcast(|worker| ledger.make(worker)));
+            ledger.check();
+        });
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@
 #![allow(unsafe_code, reason = "items are copied to a buffer, and back")]
 
 use super::super::join::join_at;
-use super::Compare;
+use super::{Compare, LEAF};
 use crate::fiber::in_fiber;
 use crate::prim::reason::Place;
 use crate::spawn::Handle;
@@ -19,8 +19,7 @@ use std::mem;
 use std::ptr;
 use std::slice;
 
-/// How many items are left to `std`, at least and at most: `std` is faster than merging, but others are to have their part.
-const SHORTEST: usize = 1 << 14;
+/// How many items are left to `std` at most, and [`LEAF`] at least: `std` is faster than merging, but others are to have their part.
 const LONGEST: usize = 1 << 18;
 
 /// How many parts there are for each worker, if they are not too short.
@@ -32,7 +31,7 @@ const MERGED: usize = 1 << 14;
 /// Sorts on all workers; on a thread outside of them, there.
 pub(super) fn sort<T: Send>(place: Place, items: &mut [T], compare: &impl Compare<T>) {
     let workers = Handle::current().map_or(1, |runtime| runtime.base_workers());
-    let leaf = (items.len() / (workers * PARTS)).clamp(SHORTEST, LONGEST);
+    let leaf = (items.len() / (workers * PARTS)).clamp(LEAF, LONGEST);
     if !in_fiber() || items.len() <= leaf {
         items.sort_by(compare);
         return;

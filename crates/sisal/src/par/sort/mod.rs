@@ -13,6 +13,9 @@ use crate::prim::reason::Place;
 use std::cmp::Ordering;
 use std::panic::Location;
 
+/// Up to how many items are left to `std` in any case, and on the thread that calls.
+const LEAF: usize = 1 << 14;
+
 /// How a comparison looks.
 trait Compare<T>: Fn(&T, &T) -> Ordering + Send + Sync {}
 
@@ -21,6 +24,9 @@ impl<T, F: Fn(&T, &T) -> Ordering + Send + Sync> Compare<T> for F {}
 /// Sorts a slice, keeping the order of equal items. It needs as much memory again. See [`slice::sort`].
 ///
 /// Whatever the comparison does, panic or contradict itself, afterwards all items are there, in some order.
+///
+/// On a thread outside of a runtime many items are sorted in the [default runtime](crate::Runtime::install_default), or else on the thread; up to
+/// some thousand always there.
 ///
 /// ```
 /// let mut words = ["plain", "blocking", "code"];
@@ -123,13 +129,23 @@ pub fn sort_unstable_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&T) -
 }
 
 fn sort_at<T: Send>(place: Place, items: &mut [T], compare: impl Compare<T>) {
-    if !is_trivial(items, &compare) {
+    if is_trivial(items, &compare) {
+        return;
+    }
+    if items.len() <= LEAF {
+        items.sort_by(compare);
+    } else {
         enter(place, || merge::sort(place, items, &compare));
     }
 }
 
 fn sort_unstable_at<T: Send>(place: Place, items: &mut [T], compare: impl Compare<T>) {
-    if !is_trivial(items, &compare) {
+    if is_trivial(items, &compare) {
+        return;
+    }
+    if items.len() <= LEAF {
+        items.sort_unstable_by(compare);
+    } else {
         enter(place, || quick::sort(place, items, &compare));
     }
 }

@@ -4,13 +4,10 @@
 //! which is never slow. Everything is done by swapping, so all items are there whatever the comparison does.
 
 use super::super::join::join_at;
-use super::Compare;
+use super::{Compare, LEAF};
 use crate::fiber::in_fiber;
 use crate::prim::reason::Place;
 use std::cmp::Ordering;
-
-/// Up to how many items are left to `std`.
-const LEAF: usize = 1 << 14;
 
 /// How many items the pivot is the middle of. Odd.
 const SAMPLE: usize = 31;
