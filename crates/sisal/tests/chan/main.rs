@@ -13,6 +13,7 @@ mod errors;
 mod iter;
 mod oneshot;
 mod ordered;
+mod ordered_calls;
 mod policies;
 mod pool;
 mod room;
