@@ -9,6 +9,7 @@ mod broadcast;
 mod cancel;
 mod close;
 mod drops;
+mod drops_cancelled;
 mod errors;
 mod iter;
 mod oneshot;
