@@ -1,19 +1,27 @@
-//! The default runtime: threads that are in none run parallel work there. Alone in its process, since it stays.
+//! The default runtime: threads that are in none run parallel work there, and what they send into ordered channels. Alone in its process, since it stays.
 
 mod common;
 
 use common::late_server::LateServer;
 use common::watchdog::guarded;
+use sisal::chan::ordered;
 use sisal::{Runtime, in_fiber, par};
 use std::panic::catch_unwind;
 
 #[test]
 fn threads_run_parallel_work_in_the_default_runtime() {
     guarded(|| {
+        let (sender, results) = ordered(1);
+        let is_sent_to_a_fiber = || {
+            sender.send(in_fiber).unwrap();
+            results.recv().unwrap()
+        };
+        assert!(!is_sent_to_a_fiber());
         assert_eq!(par::join(in_fiber, in_fiber), (false, false));
         let standard = common::fixed(2).name("standard").build().unwrap();
         let handle = standard.handle().clone();
         standard.install_default().unwrap();
+        assert!(is_sent_to_a_fiber());
         assert_eq!(par::join(in_fiber, in_fiber), (true, true));
         assert!(par::iter(0..100).all(|_| in_fiber()));
         assert!(par::scope(|_| in_fiber()));

@@ -38,7 +38,6 @@ mod list;
 mod models;
 mod observed;
 mod oneshot;
-#[cfg(not(loom))]
 mod ordered;
 mod pace;
 mod pool;
@@ -53,7 +52,10 @@ mod stream;
 mod watch;
 
 #[cfg(not(loom))]
-pub use self::ordered::{OrderedIter, OrderedReceiver, OrderedRecvError, OrderedSender, ordered};
+pub use self::ordered::{
+    OrderedIter, OrderedReceiver, OrderedRecvError, OrderedRecvTimeoutError, OrderedSender, OrderedTryRecvError,
+    ordered,
+};
 #[cfg(feature = "futures")]
 pub use self::stream::RecvStream;
 pub use self::{

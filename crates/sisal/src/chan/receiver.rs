@@ -136,7 +136,7 @@ impl<T> Receiver<T> {
     }
 
     #[inline(always)]
-    fn recv_at(&self, deadline: Option<Moment>, place: Place) -> Result<T, RecvTimeoutError> {
+    pub(super) fn recv_at(&self, deadline: Option<Moment>, place: Place) -> Result<T, RecvTimeoutError> {
         each_receiver!(self, channel => blocking::receive(&**channel, deadline, place))
     }
 

@@ -13,8 +13,9 @@
 //! No change is overlooked: the version is raised before the wake, so whoever looks before the wake finds it, and whoever
 //! has joined the list is woken.
 
-use super::error::{RecvError, RecvTimeoutError};
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::observed::{Ended, Observed};
+use crate::park::pay_fuel;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use crate::sync::RwLock;
@@ -22,7 +23,7 @@ use std::fmt;
 use std::mem;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 struct Shared<T> {
     value: RwLock<T>,
@@ -289,6 +290,63 @@ impl<T> WatchReceiver<T> {
     #[track_caller]
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
         self.changed_at(|| Some(Moment::now().after(timeout)), Location::caller())
+    }
+
+    /// As [`changed`](Self::changed), until this time at most.
+    ///
+    /// # Errors
+    /// As for [`changed_timeout`](Self::changed_timeout).
+    ///
+    /// ```
+    /// use sisal::chan::RecvTimeoutError;
+    /// use std::time::Instant;
+    /// let (sender, mut receiver) = sisal::chan::watch(1);
+    /// sender.send(2);
+    /// assert_eq!(receiver.changed_deadline(Instant::now()), Ok(()));
+    /// assert_eq!(receiver.changed_deadline(Instant::now()), Err(RecvTimeoutError::TimedOut));
+    /// ```
+    #[track_caller]
+    pub fn changed_deadline(&mut self, deadline: Instant) -> Result<(), RecvTimeoutError> {
+        self.changed_at(|| Some(Moment::of(deadline)), Location::caller())
+    }
+
+    /// As [`changed`](Self::changed), if that needs no wait.
+    ///
+    /// # Errors
+    /// If there is nothing newer, and never will be if the sender is gone.
+    ///
+    /// ```
+    /// use sisal::chan::TryRecvError;
+    /// let (sender, mut receiver) = sisal::chan::watch(1);
+    /// assert_eq!(receiver.try_changed(), Err(TryRecvError::Empty));
+    /// sender.send(2);
+    /// drop(sender);
+    /// assert_eq!(receiver.try_changed(), Ok(()));
+    /// assert_eq!(receiver.try_changed(), Err(TryRecvError::Closed));
+    /// ```
+    #[track_caller]
+    pub fn try_changed(&mut self) -> Result<(), TryRecvError> {
+        let place = Location::caller();
+        let news = self.shared.news.quietly(|news| news.since(&mut self.seen));
+        // Also in vain: whoever tries again and again has to let others have a turn.
+        pay_fuel(place);
+        match news {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) => Err(TryRecvError::Closed),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// Whether the sender is gone: the value stays as it is. There may still be a change that was not seen.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::watch(1);
+    /// assert!(!receiver.is_closed());
+    /// drop(sender);
+    /// assert!(receiver.is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        self.shared.news.quietly(|news| news.sender_is_gone)
     }
 
     fn changed_at(&mut self, deadline: impl FnOnce() -> Option<Moment>, place: Place) -> Result<(), RecvTimeoutError> {

@@ -13,6 +13,7 @@ use crate::fiber::info::Fiber;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::cancel::Cancelled;
+use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
@@ -117,36 +118,41 @@ impl<T> JoinHandle<T> {
 
     /// Waits for the fiber's end, whatever else happens.
     pub(crate) fn wait_uncancelled(&self, place: Place) {
-        let woken = self.wait_for_end(place, false);
-        debug_assert!(woken.is_ok(), "INVARIANT: nothing but the end ends this wait");
+        let woken = self.wait_for_end(place, None, false);
+        debug_assert!(matches!(woken, Woken::Object(_)), "INVARIANT: nothing but the end ends this wait");
+    }
+
+    /// Waits for the fiber's end, until `deadline` at most, and says what ended the wait.
+    pub(crate) fn wait_by(&self, deadline: Option<Moment>, place: Place) -> Woken {
+        self.wait_for_end(place, deadline, true)
     }
 
     fn wait_at(&self, place: Place) -> Result<(), Cancelled> {
-        self.wait_for_end(place, true)
+        match self.wait_for_end(place, None, true) {
+            Woken::Object(_) => Ok(()),
+            Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
+            Woken::Deadline => unreachable!("INVARIANT: this wait has no deadline"),
+        }
     }
 
-    fn wait_for_end(&self, place: Place, cancellable: bool) -> Result<(), Cancelled> {
+    fn wait_for_end(&self, place: Place, deadline: Option<Moment>, cancellable: bool) -> Woken {
         let end = &self.fiber.end;
         if end.is_done() {
             pay_fuel(place);
-            return Ok(());
+            return Woken::Object(0);
         }
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
         // SAFETY: the record stays in this frame until it was claimed and unparked, or delisted below.
         if !unsafe { end.enlist(&waiter) } {
-            return Ok(());
+            return Woken::Object(0);
         }
         let object = Object::of(&*self.fiber);
-        let waiting = Waiting { reason: Reason::Join, object, place, deadline: None, cancellable };
-        match park::park(&wait, &waiting) {
-            Woken::Object(_) => Ok(()),
-            Woken::Cancelled(cause) => {
-                end.delist(&waiter);
-                Err(Cancelled::by(cause))
-            }
-            Woken::Deadline => unreachable!("INVARIANT: a join has no deadline"),
+        let woken = park::park(&wait, &Waiting { reason: Reason::Join, object, place, deadline, cancellable });
+        if !matches!(woken, Woken::Object(_)) {
+            end.delist(&waiter);
         }
+        woken
     }
 
     /// Asks the fiber to end. One that has not started never runs, and its join returns [`JoinError::Cancelled`]. The waits of one

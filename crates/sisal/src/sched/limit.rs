@@ -74,7 +74,7 @@ impl Limit {
     /// Takes a place, or puts `waiter` at the end of the list. A waiter woken by this object has a place.
     ///
     /// # Safety
-    /// The record stays where it is until it was claimed by this object and unparked.
+    /// The record stays where it is until it was claimed by this object and unparked, or has [given up](Self::give_up).
     pub(crate) unsafe fn enter_or_enlist(&self, waiter: &Waiter<Who>) -> Admission {
         let mut places = self.lock();
         if places.open || places.free > 0 {
@@ -84,6 +84,11 @@ impl Limit {
         // SAFETY: the caller's promise.
         unsafe { places.waiting.push(waiter) };
         Admission::MustWait
+    }
+
+    /// Takes a waiter off whose wait was ended otherwise. It was given no place.
+    pub(crate) fn give_up(&self, waiter: &Waiter<Who>) {
+        self.lock().waiting.remove(waiter);
     }
 
     /// Gives a place back: to the first who waits, who is then to be unparked.

@@ -3,7 +3,7 @@
 
 use super::error::{SpawnError, SpawnErrorKind};
 use super::handle::Handle;
-use super::launch::{Options, Start, launch};
+use super::launch::{Entry, Options, Start, launch};
 use crate::join::JoinHandle;
 use crate::prim::reason::Place;
 use std::panic::Location;
@@ -186,9 +186,9 @@ impl Builder {
         Builder { anywhere: Start::Alone, ..self }
     }
 
-    fn options(&mut self, start: Start, at_once: bool) -> Options {
+    fn options(&mut self, start: Start, entry: Entry) -> Options {
         let start = if start == Start::Anywhere { self.anywhere } else { start };
-        Options { name: self.name.take(), stack_size: self.stack_size, start, at_once, is_part: false }
+        Options { name: self.name.take(), stack_size: self.stack_size, start, entry, is_part: false }
     }
 
     /// Spawns it.
@@ -201,7 +201,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let options = self.options(Start::Anywhere, false);
+        let options = self.options(Start::Anywhere, Entry::Waits);
         let runtime = self.runtime.as_ref().map(Handle::shared);
         // SAFETY: both are `Send` and `'static`.
         unsafe { launch(runtime, options, Location::caller(), f) }.unwrap_or_else(|error| refuse(error.kind()))
@@ -225,7 +225,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let options = self.options(Start::Anywhere, true);
+        let options = self.options(Start::Anywhere, Entry::AtOnce);
         let runtime = self.runtime.as_ref().map(Handle::shared);
         // SAFETY: both are `Send` and `'static`.
         unsafe { launch(runtime, options, place, f) }
@@ -250,7 +250,7 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
-        let options = self.options(Start::Here, false);
+        let options = self.options(Start::Here, Entry::Waits);
         let runtime = self.runtime.as_ref().map(Handle::shared);
         // SAFETY: both are `'static`, and the fiber starts on this thread and never leaves it.
         unsafe { launch(runtime, options, place, f) }.unwrap_or_else(|error| refuse(error.kind()))
@@ -275,7 +275,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let options = self.options(Start::On(worker), false);
+        let options = self.options(Start::On(worker), Entry::Waits);
         let runtime = self.runtime.as_ref().map(Handle::shared);
         // SAFETY: both are `Send` and `'static`.
         unsafe { launch(runtime, options, place, f) }.unwrap_or_else(|error| refuse(error.kind()))

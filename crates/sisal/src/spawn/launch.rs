@@ -6,7 +6,7 @@ use crate::fiber::body;
 use crate::fiber::current;
 use crate::fiber::header::{Birth, FiberRef};
 use crate::fiber::spans::Origin;
-use crate::fiber::waiter::{Wait, Waiter};
+use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::join::JoinHandle;
 use crate::park::{self, Waiting};
 use crate::prim::fork;
@@ -27,10 +27,21 @@ pub(crate) struct Options {
     pub(crate) name: Option<Box<str>>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) start: Start,
-    /// Whether to give up rather than to wait for a place under `max_fibers`.
-    pub(crate) at_once: bool,
+    pub(crate) entry: Entry,
     /// Whether it is part of what a fiber computes, and runs also in a runtime that stops.
     pub(crate) is_part: bool,
+}
+
+/// How a fiber comes to a place under `max_fibers`.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Its spawner waits for one.
+    #[default]
+    Waits,
+    /// It is not spawned if there is none.
+    AtOnce,
+    /// It has one: see [`SpawnToken`](super::token::SpawnToken).
+    Granted,
 }
 
 /// Where a fiber is to start.
@@ -118,28 +129,42 @@ fn check(
         _ => {}
     }
     if let Some(limit) = &shared.limit {
-        enter(limit, options.at_once, place)?;
+        enter(limit, options.entry, place)?;
     }
     Ok(class)
 }
 
 #[cold]
-fn enter(limit: &Limit, at_once: bool, place: Place) -> Result<(), SpawnErrorKind> {
-    if limit.try_enter() == Admission::Granted {
+fn enter(limit: &Limit, entry: Entry, place: Place) -> Result<(), SpawnErrorKind> {
+    if entry == Entry::Granted || limit.try_enter() == Admission::Granted {
         return Ok(());
     }
-    if at_once {
+    if entry == Entry::AtOnce {
         pay_fuel(place);
         return Err(SpawnErrorKind::LimitReached { max_fibers: limit.most() });
     }
+    let object = Object::of(limit);
+    let woken = wait_to_enter(
+        limit,
+        &Waiting { reason: Reason::SpawnLimit, object, place, deadline: None, cancellable: false },
+    );
+    debug_assert!(matches!(woken, Woken::Object(_)), "INVARIANT: only the limit ends this wait");
+    Ok(())
+}
+
+/// Waits for a place: there is one if the limit ended the wait.
+pub(super) fn wait_to_enter(limit: &Limit, waiting: &Waiting) -> Woken {
     let wait = Wait::new(park::me());
     let waiter = Waiter::solo(&wait);
-    // SAFETY: the wait below has no deadline and is not cancellable, so only the limit ends it, which unlinks the record.
-    if unsafe { limit.enter_or_enlist(&waiter) } == Admission::MustWait {
-        let object = Object::of(limit);
-        park::park(&wait, &Waiting { reason: Reason::SpawnLimit, object, place, deadline: None, cancellable: false });
+    // SAFETY: the record stays in this frame until the limit has claimed and unparked it, or it gives up below.
+    if unsafe { limit.enter_or_enlist(&waiter) } == Admission::Granted {
+        return Woken::Object(0);
     }
-    Ok(())
+    let woken = park::park(&wait, waiting);
+    if !matches!(woken, Woken::Object(_)) {
+        limit.give_up(&waiter);
+    }
+    woken
 }
 
 #[inline]

@@ -178,11 +178,19 @@ impl Semaphore {
     /// ```
     #[track_caller]
     pub fn acquire_timeout(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, AcquireTimeoutError> {
-        let place = Location::caller();
+        self.acquire_by(|| Some(Moment::now().after(timeout)), Location::caller())
+    }
+
+    /// As [`acquire`](Self::acquire), until this time at most.
+    pub(crate) fn acquire_by(
+        &self,
+        deadline: impl FnOnce() -> Option<Moment>,
+        place: Place,
+    ) -> Result<SemaphorePermit<'_>, AcquireTimeoutError> {
         if self.try_take(1, place) {
             return Ok(SemaphorePermit { semaphore: self, many: 1 });
         }
-        match self.wait(1, Some(Moment::now().after(timeout)), place) {
+        match self.wait(1, deadline(), place) {
             Ok(()) => Ok(SemaphorePermit { semaphore: self, many: 1 }),
             Err(Ended::TimedOut) => Err(AcquireTimeoutError::TimedOut),
             Err(Ended::Cancelled(cancelled)) => Err(AcquireTimeoutError::Cancelled(cancelled)),

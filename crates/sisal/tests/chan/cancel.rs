@@ -3,8 +3,8 @@
 use crate::common::places::settle;
 use crate::common::{LONG, background, until, with_workers};
 use sisal::chan::{
-    BroadcastRecvError, RecvError, RecvTimeoutError, SendError, SendTimeoutError, bounded, broadcast, never, oneshot,
-    pool, unbounded, watch,
+    BroadcastRecvError, OrderedRecvError, RecvError, RecvTimeoutError, SendError, SendTimeoutError, bounded, broadcast,
+    never, oneshot, ordered, pool, unbounded, watch,
 };
 use sisal::{Cause, Select, select};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use std::time::Duration;
 type Wait = fn() -> Option<Cause>;
 
 /// One of each call that waits.
-const WAITS: [(&str, Wait); 14] = [
+const WAITS: [(&str, Wait); 16] = [
     ("recv from a rendezvous", || {
         let (_tx, rx) = bounded::<u8>(0);
         by_recv(rx.recv())
@@ -70,6 +70,21 @@ const WAITS: [(&str, Wait); 14] = [
         let pool = pool(|| 0, |_| (), 1);
         let _guard = pool.get().ok()?;
         pool.get().err().map(|cancelled| cancelled.cause)
+    }),
+    ("ordered send", || {
+        let (tx, _rx) = ordered(1);
+        tx.send(|| 7).ok()?;
+        match tx.send(|| 7) {
+            Err(SendError::Cancelled(work, cancelled)) if work() == 7 => Some(cancelled.cause),
+            _ => None,
+        }
+    }),
+    ("ordered recv", || {
+        let (_tx, rx) = ordered::<u8>(1);
+        match rx.recv() {
+            Err(OrderedRecvError::Cancelled(cancelled)) => Some(cancelled.cause),
+            _ => None,
+        }
     }),
     ("select! with a receive first", || {
         let ((_tx, rx), (tx, _rx)) = (bounded::<u8>(0), bounded(0));

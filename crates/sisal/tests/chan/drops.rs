@@ -261,10 +261,10 @@ fn an_item_that_panics_when_it_is_dropped_is_not_dropped_again() {
 
 /// Counts those of its kind that live.
 #[derive(Debug)]
-struct Live(Arc<AtomicUsize>);
+pub(crate) struct Live(Arc<AtomicUsize>);
 
 impl Live {
-    fn new(count: &Arc<AtomicUsize>) -> Live {
+    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Live {
         count.fetch_add(1, Ordering::SeqCst);
         Live(Arc::clone(count))
     }

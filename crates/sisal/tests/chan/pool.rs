@@ -123,11 +123,19 @@ fn waiting_ends_when_its_time_is_over_and_not_before() {
         let start = Instant::now();
         assert!(matches!(pool.get_timeout(Duration::from_millis(2)), Err(PoolTimeoutError::TimedOut)));
         assert!(start.elapsed() >= Duration::from_millis(2));
-        let other = pool.clone();
-        let waiter = place.spawn(move || other.get_timeout(LONG).map(|cup| cup.number).ok());
+        let then = Instant::now() + Duration::from_millis(2);
+        assert!(matches!(pool.get_deadline(then), Err(PoolTimeoutError::TimedOut)));
+        assert!(Instant::now() >= then);
+        let waiters = place.crowd(2, |number| {
+            let pool = pool.clone();
+            move || match number {
+                0 => pool.get_timeout(LONG).map(|cup| cup.number).ok(),
+                _ => pool.get_deadline(Instant::now() + LONG).map(|cup| cup.number).ok(),
+            }
+        });
         settle();
         drop(cup);
-        assert_eq!(waiter.join(), Some(0));
+        assert_eq!(join_all(waiters), [Some(0); 2]);
     });
 }
 

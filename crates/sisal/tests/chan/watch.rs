@@ -3,7 +3,7 @@
 use crate::common::LONG;
 use crate::common::flavours::Ledger;
 use crate::common::places::{everywhere, join_all, settle};
-use sisal::chan::{RecvError, RecvTimeoutError, watch};
+use sisal::chan::{RecvError, RecvTimeoutError, TryRecvError, watch};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -111,6 +111,44 @@ fn a_wait_ends_when_its_time_is_over_and_not_before() {
         let start = Instant::now();
         assert_eq!(rx.changed_timeout(Duration::from_millis(2)), Err(RecvTimeoutError::TimedOut));
         assert!(start.elapsed() >= Duration::from_millis(2));
+        let then = Instant::now() + Duration::from_millis(2);
+        assert_eq!(rx.changed_deadline(then), Err(RecvTimeoutError::TimedOut));
+        assert!(Instant::now() >= then);
+    });
+}
+
+#[test]
+fn a_change_that_comes_before_a_deadline_is_told() {
+    everywhere(|place| {
+        let (tx, rx) = watch(0);
+        let watchers = place.crowd(4, |_| {
+            let mut rx = rx.clone();
+            move || rx.changed_deadline(Instant::now() + LONG).map(|()| rx.get())
+        });
+        settle();
+        tx.send(7);
+        assert_eq!(join_all(watchers), [Ok(7); 4]);
+        let mut late = rx.clone();
+        assert_eq!(late.changed_deadline(Instant::now()), Ok(()), "it was there already");
+    });
+}
+
+#[test]
+fn trying_tells_of_a_change_once_and_of_the_end_after_it() {
+    everywhere(|_| {
+        let (tx, mut rx) = watch(1);
+        assert_eq!(rx.try_changed(), Err(TryRecvError::Empty));
+        tx.send(2);
+        tx.send(3);
+        assert_eq!((rx.try_changed(), rx.get()), (Ok(()), 3));
+        assert_eq!(rx.try_changed(), Err(TryRecvError::Empty));
+        tx.send(4);
+        assert!(!rx.is_closed());
+        drop(tx);
+        assert!(rx.is_closed() && rx.has_changed());
+        assert_eq!(rx.try_changed(), Ok(()));
+        assert_eq!(rx.try_changed(), Err(TryRecvError::Closed));
+        assert_eq!(rx.changed_deadline(Instant::now() + LONG), Err(RecvTimeoutError::Closed));
     });
 }
 

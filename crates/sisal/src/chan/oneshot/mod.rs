@@ -280,7 +280,11 @@ impl<T> OneReceiver<T> {
         received
     }
 
-    fn recv_at(&mut self, deadline: impl FnOnce() -> Option<Moment>, place: Place) -> Result<T, RecvTimeoutError> {
+    pub(super) fn recv_at(
+        &mut self,
+        deadline: impl FnOnce() -> Option<Moment>,
+        place: Place,
+    ) -> Result<T, RecvTimeoutError> {
         match self.take() {
             Ok(message) => {
                 pay_fuel(place);

@@ -35,7 +35,7 @@ use crate::prim::reason::Place;
 use std::fmt;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A pool of at most `capacity` things, which are made by `create` when they are needed, lent, and put in order by `reset` when they come
 /// back.
@@ -152,6 +152,26 @@ impl<T> Pool<T> {
         self.get_at(|| Some(Moment::now().after(timeout)), Location::caller())
     }
 
+    /// As [`get`](Self::get), but waits until this time at most.
+    ///
+    /// # Errors
+    /// See [`PoolTimeoutError`].
+    ///
+    /// # Panics
+    /// If making the thing does.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// let pool = sisal::chan::pool(|| 7, |_| (), 1);
+    /// let thing = pool.get_deadline(Instant::now()).unwrap();
+    /// assert!(pool.get_deadline(Instant::now()).is_err());
+    /// # drop(thing);
+    /// ```
+    #[track_caller]
+    pub fn get_deadline(&self, deadline: Instant) -> Result<PoolGuard<T>, PoolTimeoutError> {
+        self.get_at(|| Some(Moment::of(deadline)), Location::caller())
+    }
+
     fn get_at(
         &self,
         deadline: impl FnOnce() -> Option<Moment>,
@@ -207,7 +227,7 @@ impl<T> fmt::Debug for Pool<T> {
     }
 }
 
-/// Why [`Pool::get_timeout`] returned without a thing.
+/// Why [`Pool::get_timeout`] or [`Pool::get_deadline`] returned without a thing.
 ///
 /// ```
 /// use sisal::chan::{PoolTimeoutError, pool};

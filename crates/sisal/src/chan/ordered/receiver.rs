@@ -1,0 +1,231 @@
+//! The receiving side of an ordered channel.
+
+use super::error::{OrderedRecvError, OrderedRecvTimeoutError, OrderedTryRecvError};
+use super::queue::Exit;
+use super::work::Work;
+use crate::chan::error::{RecvTimeoutError, TryRecvError};
+use crate::prim::clock::Moment;
+use crate::prim::reason::Place;
+use std::error::Error;
+use std::fmt;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Receives the results of an [`ordered`](super::ordered) channel. If it is dropped, work that is under way goes on, and its results are lost.
+///
+/// ```
+/// use sisal::chan::OrderedRecvError;
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::ordered(2);
+///     sender.send(|| -> u32 { panic!("no more tea") }).unwrap();
+///     sender.send(|| 2).unwrap();
+///     assert!(matches!(receiver.recv(), Err(OrderedRecvError::Panicked(_))));
+///     assert_eq!(receiver.recv().unwrap(), 2);
+/// });
+/// ```
+pub struct OrderedReceiver<T> {
+    pub(super) exit: Exit<Work<T>>,
+}
+
+// A panic leaves the channel as it was.
+impl<T> UnwindSafe for OrderedReceiver<T> {}
+impl<T> RefUnwindSafe for OrderedReceiver<T> {}
+
+impl<T> OrderedReceiver<T> {
+    /// Receives the next result: waits until its work has been sent, and is done.
+    ///
+    /// # Errors
+    /// See [`OrderedRecvError`]. In all cases but [`Closed`](OrderedRecvError::Closed) there may be more to receive.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(2);
+    ///     sender.send(|| 6 * 7).unwrap();
+    ///     assert_eq!(receiver.recv().unwrap(), 42);
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn recv(&self) -> Result<T, OrderedRecvError> {
+        self.recv_by(None, Location::caller()).map_err(|error| match error {
+            OrderedRecvTimeoutError::Closed => OrderedRecvError::Closed,
+            OrderedRecvTimeoutError::Cancelled(cancelled) => OrderedRecvError::Cancelled(cancelled),
+            OrderedRecvTimeoutError::Panicked(panic) => OrderedRecvError::Panicked(panic),
+            OrderedRecvTimeoutError::Stopped(cancelled) => OrderedRecvError::Stopped(cancelled),
+            OrderedRecvTimeoutError::TimedOut => unreachable!("INVARIANT: no deadline was given"),
+        })
+    }
+
+    /// Receives the next result if it is there, and nobody else is receiving.
+    ///
+    /// # Errors
+    /// See [`OrderedTryRecvError`]. In all cases but [`Closed`](OrderedTryRecvError::Closed) there may be more to receive.
+    ///
+    /// ```
+    /// use sisal::chan::OrderedTryRecvError;
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(2);
+    ///     assert!(matches!(receiver.try_recv(), Err(OrderedTryRecvError::Empty)));
+    ///     sender.send(|| 7).unwrap();
+    ///     drop(sender);
+    ///     let mut received = receiver.try_recv();
+    ///     while let Err(OrderedTryRecvError::Empty) = received {
+    ///         sisal::yield_now();
+    ///         received = receiver.try_recv();
+    ///     }
+    ///     assert_eq!(received.unwrap(), 7);
+    ///     assert!(matches!(receiver.try_recv(), Err(OrderedTryRecvError::Closed)));
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn try_recv(&self) -> Result<T, OrderedTryRecvError> {
+        match self.exit.receive_now() {
+            Ok(work) => work.into_outcome().map_err(OrderedTryRecvError::of),
+            Err(TryRecvError::Empty) => Err(OrderedTryRecvError::Empty),
+            Err(TryRecvError::Closed) => Err(OrderedTryRecvError::Closed),
+        }
+    }
+
+    /// As [`recv`](Self::recv), for at most so long.
+    ///
+    /// # Errors
+    /// See [`OrderedRecvTimeoutError`]. In all cases but [`Closed`](OrderedRecvTimeoutError::Closed) there may be more to receive.
+    ///
+    /// ```
+    /// use sisal::chan::OrderedRecvTimeoutError;
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(1);
+    ///     sender.send(|| sisal::sleep(Duration::from_millis(20))).unwrap();
+    ///     let too_early = receiver.recv_timeout(Duration::from_millis(1));
+    ///     assert!(matches!(too_early, Err(OrderedRecvTimeoutError::TimedOut)));
+    ///     receiver.recv_timeout(Duration::from_secs(600)).unwrap().unwrap();
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, OrderedRecvTimeoutError> {
+        self.recv_by(Some(Moment::now().after(timeout)), Location::caller())
+    }
+
+    /// As [`recv`](Self::recv), until this time at most.
+    ///
+    /// # Errors
+    /// As for [`recv_timeout`](Self::recv_timeout).
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(1);
+    ///     sender.send(|| 7).unwrap();
+    ///     assert_eq!(receiver.recv_deadline(Instant::now() + Duration::from_secs(600)).unwrap(), 7);
+    ///     assert!(receiver.recv_deadline(Instant::now()).is_err());
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn recv_deadline(&self, deadline: Instant) -> Result<T, OrderedRecvTimeoutError> {
+        self.recv_by(Some(Moment::of(deadline)), Location::caller())
+    }
+
+    fn recv_by(&self, deadline: Option<Moment>, place: Place) -> Result<T, OrderedRecvTimeoutError> {
+        match self.exit.receive_by(deadline, place) {
+            Ok(work) => work.into_outcome().map_err(OrderedRecvTimeoutError::of),
+            Err(RecvTimeoutError::TimedOut) => Err(OrderedRecvTimeoutError::TimedOut),
+            Err(RecvTimeoutError::Closed) => Err(OrderedRecvTimeoutError::Closed),
+            Err(RecvTimeoutError::Cancelled(cancelled)) => Err(OrderedRecvTimeoutError::Cancelled(cancelled)),
+        }
+    }
+
+    /// The results as they come, errors of single pieces of work included, until the channel is closed and empty, or something from
+    /// outside ends a wait.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(3);
+    ///     (1..=3).for_each(|number| sender.send(move || number).unwrap());
+    ///     drop(sender);
+    ///     assert_eq!(receiver.iter().map(Result::unwrap).collect::<Vec<_>>(), [1, 2, 3]);
+    /// });
+    /// ```
+    pub fn iter(&self) -> OrderedIter<'_, T> {
+        OrderedIter { receiver: self }
+    }
+
+    /// As [`OrderedSender::close`](super::OrderedSender::close).
+    pub fn close(&self) -> bool {
+        self.exit.close()
+    }
+
+    /// As [`OrderedSender::close_with`](super::OrderedSender::close_with).
+    pub fn close_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
+        self.exit.close_with(reason)
+    }
+
+    /// What was said when the channel was closed, if something was.
+    pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
+        self.exit.close_reason()
+    }
+
+    /// Whether the channel is closed. There may still be results to receive.
+    pub fn is_closed(&self) -> bool {
+        self.exit.is_closed()
+    }
+
+    /// How many pieces of work are in the channel: sent, done or not, and their results not yet received.
+    pub fn len(&self) -> usize {
+        self.exit.len()
+    }
+
+    /// Whether no work is in the channel.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is no room in the channel.
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.capacity()
+    }
+
+    /// How many pieces of work there is room for.
+    pub fn capacity(&self) -> usize {
+        self.exit.capacity()
+    }
+
+    /// How many senders the channel has.
+    pub fn sender_count(&self) -> usize {
+        self.exit.senders()
+    }
+}
+
+impl<T> fmt::Debug for OrderedReceiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("OrderedReceiver");
+        debug.field("len", &self.len()).field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+/// See [`OrderedReceiver::iter`].
+#[derive(Debug)]
+pub struct OrderedIter<'a, T> {
+    receiver: &'a OrderedReceiver<T>,
+}
+
+impl<T> Iterator for OrderedIter<'_, T> {
+    type Item = Result<T, OrderedRecvError>;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<Result<T, OrderedRecvError>> {
+        match self.receiver.recv() {
+            Err(OrderedRecvError::Closed | OrderedRecvError::Cancelled(_)) => None,
+            result => Some(result),
+        }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a OrderedReceiver<T> {
+    type Item = Result<T, OrderedRecvError>;
+    type IntoIter = OrderedIter<'a, T>;
+
+    fn into_iter(self) -> OrderedIter<'a, T> {
+        self.iter()
+    }
+}
