@@ -106,12 +106,8 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
     fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
     // In the end byte by byte: what is larger may be refused while a little still fits.
     for size in [1 << 16, 1] {
-        let error = loop {
-            match writer.write(&vec![0; size]) {
-                Ok(_) => {}
-                Err(error) => break error,
-            }
-        };
+        let bytes = vec![0; size];
+        let error = std::iter::repeat_with(|| writer.write(&bytes)).find_map(Result::err).unwrap();
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
     }
     fcntl_setfl(&writer, flags).unwrap();

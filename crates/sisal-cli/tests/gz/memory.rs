@@ -17,6 +17,9 @@ fn lengths() -> [u64; 2] {
     if std::env::var_os("SISAL_BIG").is_some() { [32 << 20, 512 << 20] } else { [8 << 20, 64 << 20] }
 }
 
+/// How much memory an input of such a length takes.
+type Memory = fn(u64) -> u64;
+
 /// `sisal gz`, between pipes. With two workers, on any machine.
 struct Gz {
     child: Child,
@@ -96,7 +99,7 @@ fn memory_to_expand(length: u64) -> u64 {
 
 #[test]
 fn a_long_input_takes_no_more_memory_than_a_short_one() {
-    let ways: [(&str, fn(u64) -> u64); 2] = [("compressing", memory_to_compress), ("expanding", memory_to_expand)];
+    let ways = [("compressing", memory_to_compress as Memory), ("expanding", memory_to_expand)];
     for (way, memory) in ways {
         let [short, long] = lengths().map(memory);
         eprintln!("{way}: {} KiB for a short input, {} KiB for a long one", short >> 10, long >> 10);
@@ -127,15 +130,15 @@ fn it_reads_no_further_than_its_output_is_taken() {
     // What becomes no smaller; and what becomes a thousand times as large.
     let noise = random(1 << 20, 2);
     let zeros = Directory::new().gz(&["-n"]).input(&vec![0; 4 << 20]).output();
-    let ways: [(&[&str], _, fn(u64) -> u64, _); 2] =
-        [(&["-1"], &noise, memory_to_compress, 16 << 20), (&["-d"], &zeros, memory_to_expand, 2 << 20)];
-    for (arguments, bytes, memory, most_taken) in ways {
-        let mut gz = Gz::start(arguments, Stdio::piped());
+    let ways =
+        [("-1", &noise, memory_to_compress as Memory, 16 << 20), ("-d", &zeros, memory_to_expand as Memory, 2 << 20)];
+    for (argument, bytes, memory, most_taken) in ways {
+        let mut gz = Gz::start(&[argument], Stdio::piped());
         let (mut input, mut output) = (gz.input(), gz.output());
         let taken = feed_until_it_waits(&gz, &mut input, bytes, most_taken);
         let (most, usual) = (most_memory(gz.pid()), memory(short));
-        eprintln!("{arguments:?}: {} KiB read, {} KiB of memory, usually {} KiB", taken >> 10, most >> 10, usual >> 10);
-        assert!(most <= usual + MARGIN, "{arguments:?}: {most} bytes of memory, usually {usual}");
+        eprintln!("{argument}: {} KiB read, {} KiB of memory, usually {} KiB", taken >> 10, most >> 10, usual >> 10);
+        assert!(most <= usual + MARGIN, "{argument}: {most} bytes of memory, usually {usual}");
         // When its output is taken, it goes on to the end.
         let reader = thread::spawn(move || drain(&mut output));
         input.write_all(&bytes[taken % bytes.len()..]).unwrap();
