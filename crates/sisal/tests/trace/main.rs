@@ -69,8 +69,10 @@ fn unnamed_fibers_are_called_by_number_and_place_and_led_to_by_their_spawner() {
         let json = fixed(2)
             .run(|| {
                 let recorder = inspect::flight_recorder().unwrap();
+                // Long enough for each to be parked before it is over.
+                let nap = Duration::from_millis(100);
                 line.set(line!() + 1);
-                let fibers: Vec<_> = (0..20).map(|_| sisal::spawn(|| sisal::sleep(Duration::from_micros(1)))).collect();
+                let fibers: Vec<_> = (0..20).map(|_| sisal::spawn(move || sisal::sleep(nap))).collect();
                 fibers.into_iter().for_each(|fiber| fiber.join().unwrap().unwrap());
                 recorder.stop().to_json()
             })
