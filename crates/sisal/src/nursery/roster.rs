@@ -35,6 +35,10 @@ use crate::prim::reason::{Place, Reason};
 use std::ptr::NonNull;
 
 /// See the [module](self).
+///
+/// On a cache line of its own: children write to it, and what stands beside it in the frame of the opener is in use, too (`nursery`: 160 ns
+/// a child, or 230 if a counter of the body comes to lie there).
+#[repr(align(64))]
 pub(crate) struct Roster {
     inside: AtomicUsize,
     opener: UnsafeCell<Option<NonNull<Wait<Who>>>>,
