@@ -42,6 +42,7 @@ mod incoming;
 pub(crate) mod polled;
 mod socket;
 mod tcp_listener;
+mod tcp_options;
 mod tcp_stream;
 #[cfg(test)]
 mod tests;
