@@ -6,6 +6,7 @@ mod common;
 
 use common::child::{self, Ended, SIGABRT, SIGSEGV};
 use common::fixed;
+use common::skip::skip;
 use sisal::{Builder, spawn, spawn_local, stack, yield_now};
 use std::ffi::CString;
 use std::hint::black_box;
@@ -212,8 +213,7 @@ macro_rules! dig_in_c {
         let folder = Folder::new(concat!("overflow-", line!()));
         let object = compile_c(&folder.0);
         if object.is_none() && std::env::var_os(OBJECT).is_none() {
-            println!("skipped: no cc");
-            return;
+            return skip("no cc");
         }
         let object = object.unwrap_or_default();
         child::run_in(&[(OBJECT, object.to_str().unwrap())], || {

@@ -7,8 +7,9 @@
 //!
 //! Every page is a fiber of one nursery, which ends with the last of them; that is how the crawler knows that it
 //! is done. How many fetch at a time is a matter of semaphores, one for all and one for each host. Ctrl-C cancels the
-//! nursery, and so every fetch. A fetch is plain blocking code: see [`page`].
+//! nursery, and so every fetch. A fetch is plain blocking code: a library that knows of threads only, see [`client`].
 
+mod client;
 mod page;
 mod url;
 
@@ -20,6 +21,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use ureq::Agent;
 use url::Url;
 
 const HELP: &str = "\
@@ -87,6 +89,7 @@ impl Plan {
 
 /// What the fibers share.
 struct Crawl {
+    agent: Agent,
     limit: usize,
     per_host: usize,
     at_once: Semaphore,
@@ -98,6 +101,7 @@ struct Crawl {
 /// Fetches all there is; how many pages came.
 fn crawl(plan: Plan) -> usize {
     let crawl = Crawl {
+        agent: client::agent(),
         limit: plan.pages,
         per_host: plan.per_host,
         at_once: Semaphore::new(plan.at_once),
@@ -145,7 +149,7 @@ impl Crawl {
         let _turn = host.acquire()?;
         let _slot = self.at_once.acquire()?;
         let start = Instant::now();
-        let page = sisal::timeout(PATIENCE, || Page::fetch(url));
+        let page = sisal::timeout(PATIENCE, || Page::fetch(&self.agent, url));
         let took = start.elapsed().as_millis();
         match &page {
             Ok(page) => sisal::println!("{}  {:>8} B  {took:>5} ms  {url}", page.status, page.body.len()),

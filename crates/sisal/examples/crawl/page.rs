@@ -1,16 +1,11 @@
 //! Fetching a page, and finding the links in it.
-//!
-//! The request is of HTTP/1.0, so that a server answers with the page and then closes: there are no chunks to put
-//! together, and no connection to keep.
 
 use crate::url::Url;
-use sisal::net::TcpStream;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
+use ureq::{Agent, http::header::LOCATION};
 
 /// The longest page.
 const LONGEST: u64 = 4 << 20;
-/// The most headers of a page.
-const HEADERS: usize = 100;
 
 /// A page that came.
 #[derive(Debug)]
@@ -23,25 +18,15 @@ pub(crate) struct Page {
 
 impl Page {
     /// Fetches it. What is too long is cut off.
-    pub(crate) fn fetch(url: &Url) -> io::Result<Page> {
-        let Url { authority, target } = url;
-        let mut stream = TcpStream::connect(url.address())?;
-        let request = format!("GET {target} HTTP/1.0\r\nHost: {authority}\r\nUser-Agent: sisal-crawl\r\n\r\n");
-        stream.write_all(request.as_bytes())?;
-        let mut bytes = Vec::new();
-        stream.take(LONGEST).read_to_end(&mut bytes)?;
-        Page::parse(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not an answer by HTTP"))
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Page> {
-        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
-        let mut head = httparse::Response::new(&mut headers);
-        let httparse::Status::Complete(length) = head.parse(bytes).ok()? else { return None };
-        let location = head.headers.iter().find(|header| header.name.eq_ignore_ascii_case("location"));
-        Some(Page {
-            status: head.code?,
-            body: String::from_utf8_lossy(&bytes[length..]).into_owned(),
-            location: location.map(|header| String::from_utf8_lossy(header.value).into_owned()),
+    pub(crate) fn fetch(agent: &Agent, url: &Url) -> io::Result<Page> {
+        let mut answer = agent.get(url.to_string()).call().map_err(ureq::Error::into_io)?;
+        let mut body = Vec::new();
+        answer.body_mut().as_reader().take(LONGEST).read_to_end(&mut body)?;
+        let location = answer.headers().get(LOCATION);
+        Ok(Page {
+            status: answer.status().as_u16(),
+            body: String::from_utf8_lossy(&body).into_owned(),
+            location: location.map(|header| String::from_utf8_lossy(header.as_bytes()).into_owned()),
         })
     }
 

@@ -39,12 +39,6 @@ impl Url {
             link => Url::parse(&format!("http://{authority}{folder}{link}")),
         }
     }
-
-    /// Where to connect to.
-    pub(crate) fn address(&self) -> String {
-        let has_port = self.authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-        if has_port { self.authority.clone() } else { format!("{}:80", self.authority) }
-    }
 }
 
 impl fmt::Display for Url {

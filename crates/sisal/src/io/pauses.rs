@@ -3,8 +3,11 @@
 //! Unix sockets have two such waits: for room in the queue of a listener, and for room at a socket to which a message goes without a
 //! connection. The kernel reports either to nobody but those who block in the call. And what otherwise needs a descriptor of its own to be heard
 //! of, as the end of a child, is waited for like this when there is none.
+//!
+//! What may be closed by others meanwhile is [told of](Pauses::pause_at), and its close ends the pause.
 
 use super::error;
+use super::source::Source;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
@@ -32,7 +35,26 @@ impl Pauses {
         Pauses { next: FIRST, reason, place, deadline }
     }
 
+    /// Waits until it is time to try again.
     pub(crate) fn pause(&mut self) -> io::Result<()> {
+        match park::park(&Wait::new(park::me()), &self.next()?) {
+            Woken::Deadline => Ok(()),
+            Woken::Cancelled(cause) => Err(error::cancelled(cause)),
+            Woken::Object(_) => unreachable!("INVARIANT: a pause waits for no object"),
+        }
+    }
+
+    /// As [`pause`](Self::pause), for what is done with `source`: if that is closed, the pause ends, with an error.
+    pub(crate) fn pause_at(&mut self, source: &Source) -> io::Result<()> {
+        match source.park_until_closed(&self.next()?)? {
+            Woken::Deadline => Ok(()),
+            Woken::Cancelled(cause) => Err(error::cancelled(cause)),
+            Woken::Object(_) => Err(error::closed()),
+        }
+    }
+
+    /// The next pause; an error if there is no time left for one.
+    fn next(&mut self) -> io::Result<Waiting> {
         let now = Moment::now();
         let until = match self.deadline {
             Some(deadline) if deadline <= now => return Err(error::timed_out()),
@@ -40,13 +62,19 @@ impl Pauses {
             None => now.after(self.next),
         };
         self.next = LONGEST.min(self.next * 2);
-        let wait = Wait::new(park::me());
         let (reason, place) = (self.reason, self.place);
-        let waiting = Waiting { reason, object: Object::NONE, place, deadline: Some(until), cancellable: true };
-        match park::park(&wait, &waiting) {
-            Woken::Deadline => Ok(()),
-            Woken::Cancelled(cause) => Err(error::cancelled(cause)),
-            Woken::Object(_) => unreachable!("INVARIANT: a pause waits for no object"),
-        }
+        Ok(Waiting { reason, object: Object::NONE, place, deadline: Some(until), cancellable: true })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::panic::Location;
+
+    /// The first is so long that no test sees its end.
+    #[track_caller]
+    pub(crate) fn of_an_hour() -> Pauses {
+        Pauses { next: Duration::from_secs(3600), ..Pauses::new(Reason::Write, None, Location::caller()) }
     }
 }

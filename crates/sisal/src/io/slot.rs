@@ -20,7 +20,8 @@
 //! happened that nobody has heard yet; it will be heard, and ends the wait. (Urgent data ends a read early, and so does nothing
 //! else; its event marks the direction as open-ended.)
 //!
-//! *Close* claims all, and takes the descriptor off all epolls. A later wait sees under the lock that it is closed.
+//! *Close* claims all, and takes the descriptor off all epolls. A later wait sees under the lock that it is closed. Some wait for what no event tells
+//! of, with a [pause](super::pauses): they stand in a list of their own, which only a close claims.
 #![allow(unsafe_code, reason = "waiters are linked into lists by pointer")]
 
 use super::epoll::Epoll;
@@ -96,7 +97,14 @@ struct State {
     also_registered: Vec<Arc<Epoll>>,
     readers: Line,
     writers: Line,
+    pausing: Pausing,
 }
+
+/// Those whom no event concerns, but the close does.
+struct Pausing(WaitList<Who>);
+
+// SAFETY: waiters are reached under the lock only.
+unsafe impl Send for Pausing {}
 
 /// How many tasks may wait for one direction. Most of that many will have been dropped, or have come twice: all are woken, and those that
 /// still want to wait come back.
@@ -200,6 +208,7 @@ impl Slot {
             also_registered: Vec::new(),
             readers: Line::new(),
             writers: Line::new(),
+            pausing: Pausing(WaitList::new()),
         };
         Slot { index, read: Words::new(), write: Words::new(), state: Lock::new(state) }
     }
@@ -304,6 +313,25 @@ impl Slot {
         self.state.lock().line(direction).waiters.remove(waiter);
     }
 
+    /// Adds a waiter whom only the close of the descriptor claims; false if it is closed.
+    ///
+    /// # Safety
+    /// As for [`WaitList::push`]: it stays until it was [removed](Self::remove_pausing), or claimed and unparked.
+    #[must_use]
+    pub(super) unsafe fn enlist_pausing(&self, waiter: &Waiter<Who>) -> bool {
+        let mut state = self.state.lock();
+        if !state.closed {
+            // SAFETY: the caller's promise.
+            unsafe { state.pausing.0.push(waiter) };
+        }
+        !state.closed
+    }
+
+    /// Takes off such a waiter, whose wait was ended by something else.
+    pub(super) fn remove_pausing(&self, waiter: &Waiter<Who>) {
+        self.state.lock().pausing.0.remove(waiter);
+    }
+
     /// Claims the next who waits: for one who has waited and done something.
     pub(super) fn claim_next(&self, direction: Direction) -> Option<ClaimToken<Who>> {
         let mut state = self.state.lock();
@@ -315,7 +343,8 @@ impl Slot {
         let mut state = self.state.lock();
         state.closed = true;
         let (registered, also) = (state.registered.take(), mem::take(&mut state.also_registered));
-        let claimed = [state.readers.waiters.claim_all(), state.writers.waiters.claim_all()];
+        let claimed =
+            [state.readers.waiters.claim_all(), state.writers.waiters.claim_all(), state.pausing.0.claim_all()];
         let tasks = [state.readers.tasks.take(), state.writers.tasks.take()];
         drop(state);
         registered.iter().chain(&also).for_each(|epoll| epoll.delete(fd));
@@ -326,6 +355,12 @@ impl Slot {
     /// Gives the slot back, when nobody waits any more and the descriptor is about to go.
     pub(super) fn release(&'static self, fd: BorrowedFd<'_>) {
         self.close(fd, |_| unreachable!("INVARIANT: nobody waits for what nobody holds"));
+        self.renew();
+        slots::give_back(self);
+    }
+
+    /// Begins a generation: events of the last one, which may be under way, are about a descriptor that is closed.
+    fn renew(&self) {
         let mut state = self.state.lock();
         state.generation = state.generation.wrapping_add(1);
         state.closed = false;
@@ -333,8 +368,6 @@ impl Slot {
             words.edges.store(Edges::NONE.0, Ordering::Relaxed);
             words.dry.store(NOT_DRY, Ordering::Relaxed);
         }
-        drop(state);
-        slots::give_back(self);
     }
 
     fn on_event(&self, generation: u32, flags: EventFlags, wake: &mut dyn FnMut(ClaimToken<Who>)) {
@@ -396,11 +429,117 @@ pub(super) fn forget_deaf() {
 
 #[cfg(test)]
 mod tests {
+    use super::super::epoll::EpollDriver;
     use super::*;
+    use crate::sched::driver::Driver;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicBool;
+    use std::task::Wake;
+    use std::time::Duration;
+
+    impl Slot {
+        /// Whether somebody waits for what no event tells of.
+        pub(in super::super) fn has_pausing(&self) -> bool {
+            self.state.lock().pausing.0.any(|_| true)
+        }
+    }
 
     #[test]
     fn keys_survive_the_kernel() {
         let key = Key { index: 7, generation: u32::MAX };
         assert_eq!(Key::from_u64(key.to_u64()), key);
+    }
+
+    /// A descriptor whose task waits to read.
+    struct Awaited {
+        slot: &'static Slot,
+        reader: OwnedFd,
+        writer: OwnedFd,
+        wakes: AtomicUsize,
+    }
+
+    impl Awaited {
+        fn new(slot: &'static Slot) -> Arc<Awaited> {
+            let (reader, writer) = rustix::pipe::pipe().unwrap();
+            Arc::new(Awaited { slot, reader, writer, wakes: AtomicUsize::new(0) })
+        }
+
+        fn wait(&self, task: &Waker, epoll: &Arc<Epoll>) {
+            let edges = self.slot.edges(Direction::Read);
+            let enlisted = self.slot.enlist_task(Direction::Read, edges, task, self.reader.as_fd(), epoll).unwrap();
+            assert!(matches!(enlisted, Enlisted::Waiting));
+        }
+
+        fn wakes(&self) -> usize {
+            self.wakes.load(Ordering::Relaxed)
+        }
+
+        fn become_ready(&self) {
+            rustix::io::write(&self.writer, b"!").unwrap();
+        }
+    }
+
+    impl Wake for Awaited {
+        fn wake(self: Arc<Awaited>) {
+            self.wakes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Two descriptors. The task that is woken first closes the other one's, and has its slot serve a third.
+    struct Replacing {
+        both: [Arc<Awaited>; 2],
+        third: OnceLock<Arc<Awaited>>,
+        has_begun: AtomicBool,
+        epoll: Arc<Epoll>,
+    }
+
+    struct Replace {
+        number: usize,
+        replacing: Arc<Replacing>,
+    }
+
+    impl Wake for Replace {
+        fn wake(self: Arc<Replace>) {
+            let Replacing { both, third, has_begun, epoll } = &*self.replacing;
+            if has_begun.swap(true, Ordering::Relaxed) {
+                // Woken by the close.
+                return;
+            }
+            let other = &both[1 - self.number];
+            other.slot.close(other.reader.as_fd(), |_| unreachable!("only tasks wait"));
+            other.slot.renew();
+            let new = third.get_or_init(|| Awaited::new(other.slot));
+            new.wait(&Arc::clone(new).into(), epoll);
+        }
+    }
+
+    /// Both events come together, so when the first is handled the kernel has told of the second already.
+    #[test]
+    fn an_event_for_what_was_closed_wakes_nobody_who_waits_at_its_slot_now() {
+        let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let epoll = Arc::new(Epoll::new(bell.as_fd()).unwrap());
+        let driver = EpollDriver::new(Arc::clone(&epoll));
+        let both = [Awaited::new(slots::allocate()), Awaited::new(slots::allocate())];
+        let (third, has_begun) = (OnceLock::new(), AtomicBool::new(false));
+        let replacing = Arc::new(Replacing { both, third, has_begun, epoll });
+        for (number, awaited) in replacing.both.iter().enumerate() {
+            let task = Arc::new(Replace { number, replacing: Arc::clone(&replacing) });
+            awaited.wait(&task.into(), &replacing.epoll);
+        }
+        replacing.both.iter().for_each(|awaited| awaited.become_ready());
+        let mut no_fiber = |_| unreachable!("only tasks wait");
+        assert_eq!(driver.turn(Some(Duration::ZERO), &mut no_fiber), 2, "events");
+
+        let third = replacing.third.get().unwrap();
+        assert_eq!(third.wakes(), 0, "by an event that was for another");
+        assert_eq!(third.slot.edges(Direction::Read), Edges::NONE);
+        third.become_ready();
+        assert_eq!(driver.turn(Some(Duration::ZERO), &mut no_fiber), 1);
+        assert_eq!(third.wakes(), 1);
+        let live = &replacing.both[usize::from(std::ptr::eq(third.slot, replacing.both[0].slot))];
+        for awaited in [live, third] {
+            awaited.slot.release(awaited.reader.as_fd());
+        }
     }
 }

@@ -199,6 +199,23 @@ impl Source {
         }
     }
 
+    /// Waits for what no event tells of: until something that `waiting` names ends that, or the source is closed, which claims the wait as
+    /// its object. An error if it is closed already.
+    pub(super) fn park_until_closed(&self, waiting: &Waiting) -> io::Result<Woken> {
+        let slot = self.slot();
+        let wait = Wait::new(park::me());
+        let waiter = Waiter::solo(&wait);
+        // SAFETY: both stay in this frame, and are taken off below if the wait was ended by something else than the slot.
+        if !unsafe { slot.enlist_pausing(&waiter) } {
+            return Err(error::closed());
+        }
+        let woken = park::park(&wait, &Waiting { object: Object::of(slot), ..*waiting });
+        if !matches!(woken, Woken::Object(_)) {
+            slot.remove_pausing(&waiter);
+        }
+        Ok(woken)
+    }
+
     /// Does `op`; if that would block, the task of `context` is woken when it may not any more.
     #[cfg_attr(
         not(any(feature = "futures", feature = "hyper", feature = "tokio")),
@@ -342,5 +359,17 @@ fn bury(fd: BorrowedFd<'_>) {
         // SAFETY: both are open, and the number stays open, with another file behind it.
         Some(dead) => _ = unsafe { libc::dup3(dead.as_raw_fd(), fd.as_raw_fd(), libc::O_CLOEXEC) },
         None => _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Both),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Source {
+        /// Whether somebody waits here for what no event tells of.
+        pub(crate) fn has_pausing(&self) -> bool {
+            self.existing_slot().is_some_and(Slot::has_pausing)
+        }
     }
 }

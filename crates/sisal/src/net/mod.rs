@@ -42,7 +42,10 @@ mod incoming;
 pub(crate) mod polled;
 mod socket;
 mod tcp_listener;
+mod tcp_options;
 mod tcp_stream;
+#[cfg(test)]
+mod tests;
 mod udp_options;
 mod udp_socket;
 mod unix_address;

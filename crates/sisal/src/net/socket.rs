@@ -259,11 +259,21 @@ impl Socket {
 
     /// A message to one address of a Unix socket, which tells nobody when it has room: see [`pauses`](crate::io::pauses).
     pub(super) fn send_to_unix(&self, buf: &[u8], address: &SocketAddrUnix, place: Place) -> io::Result<usize> {
-        let mut pauses = Pauses::new(Reason::Write, self.write_timeout.deadline(), place);
+        self.send_with_pauses(buf, address, Pauses::new(Reason::Write, self.write_timeout.deadline(), place), place)
+    }
+
+    /// As [`send_to_unix`](Self::send_to_unix), with these pauses.
+    pub(super) fn send_with_pauses(
+        &self,
+        buf: &[u8],
+        address: &SocketAddrUnix,
+        mut pauses: Pauses,
+        place: Place,
+    ) -> io::Result<usize> {
         loop {
             match self.attempt(place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.nonblocking.is_on() => {
-                    pauses.pause()?
+                    pauses.pause_at(&self.source)?
                 }
                 other => return other,
             }

@@ -190,6 +190,22 @@ impl TcpListener {
         self.socket.view::<std::net::TcpListener>().ttl()
     }
 
+    /// Whether it is to take connections over IPv6 only. The system wants to know that before the socket is bound, and here it is.
+    ///
+    /// # Errors
+    /// That it is bound.
+    ///
+    /// ```
+    /// #[allow(deprecated)]
+    /// let set = sisal::net::TcpListener::bind("127.0.0.1:0")?.set_only_v6(true);
+    /// assert!(set.is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[deprecated(note = "it is too late when the socket is bound")]
+    pub fn set_only_v6(&self, only_v6: bool) -> io::Result<()> {
+        Ok(rustix::net::sockopt::set_ipv6_v6only(&self.socket, only_v6)?)
+    }
+
     /// Whether it takes connections over IPv6 only.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! What the tests share: a watchdog, runtimes of 1, 2, 4 and 8 workers, gates to park at, child processes, and what Linux
-//! says of this process.
+//! What the tests share: a watchdog, runtimes of 1, 2, 4 and 8 workers, gates to park at, child processes, skips that are
+//! counted, and what Linux says of this process.
 //!
 //! No test waits by the clock. It waits for a condition, with [`until`], and the watchdog ends a process whose condition
 //! never comes true, saying which test it was and what its runtimes had done.
@@ -14,6 +14,7 @@ pub(crate) mod linux;
 pub(crate) mod overheard;
 pub(crate) mod places;
 mod quiet;
+pub(crate) mod skip;
 pub(crate) mod storm;
 pub(crate) mod traits;
 pub(crate) mod waits;

@@ -7,6 +7,7 @@ mod cold;
 mod directories;
 mod file;
 mod names;
+mod paths_taken;
 mod storms;
 
 use std::path::{Path, PathBuf};

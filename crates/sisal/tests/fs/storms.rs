@@ -1,4 +1,7 @@
+//! Many fibers at files at once, and what holds up nobody.
+
 use crate::Folder;
+use crate::common::skip::skip;
 use crate::common::watchdog::guarded;
 use crate::common::{background, fixed, linux, shut_down, watched, with_workers};
 use sisal::fs::{self, File};
@@ -194,8 +197,7 @@ fn what_is_in_memory_is_read_without_a_thread() {
         let mut byte = [0];
         let mut probe = [std::io::IoSliceMut::new(&mut byte)];
         if rustix::io::preadv2(&file, &mut probe, 0, rustix::io::ReadWriteFlags::NOWAIT).is_err() {
-            eprintln!("skipped: no reads without waiting on this file system");
-            return;
+            return skip("no reads without waiting on this file system");
         }
         let runtime = watched(fixed(1).name("hot").build().unwrap());
         runtime.run(|| {
@@ -225,8 +227,7 @@ fn what_is_known_to_the_kernel_is_opened_without_a_thread() {
         let mut probe = [std::io::IoSliceMut::new(&mut byte)];
         let nowait = rustix::io::preadv2(&file, &mut probe, 0, rustix::io::ReadWriteFlags::NOWAIT);
         if kind != 0xEF53 || nowait.is_err() {
-            eprintln!("skipped: not on ext4");
-            return;
+            return skip("not on ext4");
         }
         // On a plain thread, which learns of the file system.
         assert_eq!(fs::read(&path).unwrap(), b"known");

@@ -9,8 +9,8 @@ use sisal::io::pipe;
 use sisal::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream, copy_bidirectional};
 use sisal::{CancelToken, Cancelled, Cause, JoinError, is_cancelled, timeout};
 use std::io::{self, Read, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn cause(error: &io::Error) -> Option<Cause> {
@@ -123,55 +123,124 @@ fn after_a_cancelled_wait_nothing_is_lost() {
     });
 }
 
-/// Does `op` again and again, each time cancelled soon, until it is done.
-fn insist(mut op: impl FnMut() -> io::Result<usize>) -> usize {
-    for micros in (0..200).step_by(7).cycle() {
-        match timeout(Duration::from_micros(micros), &mut op) {
-            Ok(length) => return length,
-            Err(error) => assert_eq!(cause(&error), Some(Cause::Deadline)),
-        }
+/// What harries one end of a stream: the scope it is used in is cancelled by another, again and again, and its time is short.
+#[derive(Default)]
+struct Hound {
+    /// The scope of the operation under way.
+    token: Mutex<CancelToken>,
+    is_over: AtomicBool,
+    /// How many waits were ended by a token, and by time.
+    requests: AtomicUsize,
+    deadlines: AtomicUsize,
+}
+
+impl Hound {
+    /// Cancels whatever is under way, until there is nothing more to do.
+    fn hunt(&self) {
+        until(|| {
+            // In a statement of its own, so that the lock is free when whoever waits is woken.
+            let token = self.token.lock().unwrap().clone();
+            token.cancel();
+            self.is_over.load(Ordering::Acquire)
+        });
     }
-    unreachable!("it cycles")
+
+    /// Whether waits have been ended in both ways.
+    fn has_bitten(&self) -> bool {
+        [&self.requests, &self.deadlines].iter().all(|count| count.load(Ordering::Acquire) > 0)
+    }
+
+    /// Does `op` again and again, each time cancelled soon, until it is done.
+    fn insist(&self, mut op: impl FnMut() -> io::Result<usize>) -> usize {
+        for micros in (0..200).step_by(7).cycle() {
+            let token = CancelToken::new();
+            *self.token.lock().unwrap() = token.clone();
+            match token.run(|| timeout(Duration::from_micros(micros), &mut op)) {
+                Ok(length) => return length,
+                Err(error) => match cause(&error) {
+                    Some(Cause::Request) => self.requests.fetch_add(1, Ordering::AcqRel),
+                    Some(Cause::Deadline) => self.deadlines.fetch_add(1, Ordering::AcqRel),
+                    other => panic!("ended by {other:?}"),
+                },
+            };
+        }
+        unreachable!("it cycles")
+    }
 }
 
 /// A stream whose reads and writes are cancelled all the time.
-struct Harried<S>(S);
+struct Harried<S> {
+    stream: S,
+    hound: Arc<Hound>,
+}
 
 impl<S: Read> Read for Harried<S> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        Ok(insist(|| self.0.read(buf)))
+        Ok(self.hound.insist(|| self.stream.read(buf)))
     }
 }
 
 impl<S: Write> Write for Harried<S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        Ok(insist(|| self.0.write(buf)))
+        Ok(self.hound.insist(|| self.stream.write(buf)))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.stream.flush()
     }
 }
 
+impl<S> Drop for Harried<S> {
+    fn drop(&mut self) {
+        self.hound.is_over.store(true, Ordering::Release);
+    }
+}
+
+/// Sends 4 MiB through a stream both of whose ends are harried, and checks every byte.
+fn send_much_harried<R, W>(place: &Place, reader: R, writer: W)
+where
+    R: Read + Send + 'static,
+    W: Write + Send + 'static,
+{
+    let [reads, writes] = [(); 2].map(|()| Arc::new(Hound::default()));
+    let hunting = [&reads, &writes].map(|hound| {
+        let hound = Arc::clone(hound);
+        place.spawn(move || hound.hunt())
+    });
+    let reader = Harried { stream: reader, hound: Arc::clone(&reads) };
+    let writer = Harried { stream: writer, hound: Arc::clone(&writes) };
+    let reading = place.spawn(move || read_much(reader));
+    // There is nothing to read yet, so it waits until it has been cancelled in both ways.
+    let writing = place.spawn(move || {
+        until(|| reads.has_bitten());
+        write_much(writer, MUCH);
+    });
+    assert_eq!(reading.join(), MUCH);
+    writing.join();
+    join_all(hunting);
+}
+
 #[test]
-fn no_byte_is_lost_or_doubled_by_cancelled_reads_and_writes() {
+fn no_byte_of_a_tcp_stream_is_lost_or_doubled_by_cancels() {
     everywhere(|place| {
         let (client, server) = tcp();
-        let (reader, writer) = pipe().unwrap();
+        send_much_harried(place, server, client);
+    });
+}
+
+#[test]
+fn no_byte_of_a_unix_stream_is_lost_or_doubled_by_cancels() {
+    everywhere(|place| {
         let (a, b) = UnixStream::pair().unwrap();
-        let length = MUCH / 4;
-        let writers = [
-            place.spawn(move || write_much(Harried(client), length)),
-            place.spawn(move || write_much(Harried(writer), length)),
-            place.spawn(move || write_much(Harried(a), length)),
-        ];
-        let readers = [
-            place.spawn(move || read_much(Harried(server))),
-            place.spawn(move || read_much(Harried(reader))),
-            place.spawn(move || read_much(Harried(b))),
-        ];
-        assert_eq!(join_all(readers), [length; 3]);
-        join_all(writers);
+        send_much_harried(place, a, b);
+    });
+}
+
+#[test]
+fn no_byte_of_a_pipe_is_lost_or_doubled_by_cancels() {
+    everywhere(|place| {
+        let (reader, writer) = pipe().unwrap();
+        send_much_harried(place, reader, writer);
     });
 }
 

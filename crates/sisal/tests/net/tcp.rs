@@ -295,12 +295,21 @@ fn options_are_kept() {
         assert!(client.nodelay().unwrap() && !server.nodelay().unwrap());
         client.set_ttl(42).unwrap();
         assert_eq!(client.ttl().unwrap(), 42);
+        client.set_linger(Some(Duration::from_secs(7))).unwrap();
+        assert_eq!((client.linger().unwrap(), server.linger().unwrap()), (Some(Duration::from_secs(7)), None));
+        client.set_linger(None).unwrap();
+        assert_eq!(client.linger().unwrap(), None);
+        client.set_quickack(false).unwrap();
+        assert!(!client.quickack().unwrap());
         assert!(client.take_error().unwrap().is_none());
         assert_eq!(client.peer_addr().unwrap(), server.local_addr().unwrap());
         assert_eq!(client.local_addr().unwrap(), server.peer_addr().unwrap());
         let listener = TcpListener::bind("[::1]:0");
         if let Ok(listener) = listener {
             listener.only_v6().unwrap();
+            #[allow(deprecated, reason = "std has it")]
+            let set = listener.set_only_v6(true);
+            assert_eq!(set.unwrap_err().kind(), ErrorKind::InvalidInput, "it is bound");
         }
     });
 }

@@ -1,0 +1,113 @@
+//! How bytes that are not in memory come: by the ring where the kernel has one, by threads where it has none. They are the same
+//! bytes, and the other way is not gone.
+#![allow(unsafe_code, reason = "a filter for system calls is installed, and a ring asked for")]
+
+use crate::Folder;
+use crate::common::child;
+use crate::common::skip::skip;
+use crate::common::{fixed, linux, shut_down, watched};
+use rustix::fs::{Advice, fadvise};
+use sisal::fs::File;
+use sisal::join_all;
+use std::io::Read;
+use std::sync::Arc;
+
+const PAGE: usize = 4_096;
+const PAGES: u64 = 256;
+
+/// The byte that a page is filled with, and its neighbours are not.
+fn byte_of(page: u64) -> u8 {
+    (page * 7) as u8
+}
+
+/// Reads pages that are not in memory, at places and at the position, and checks them; returns how many threads that took.
+fn read_cold_pages() -> usize {
+    let folder = Folder::new();
+    let path = folder.join("file");
+    std::fs::write(&path, (0..PAGES).flat_map(|page| [byte_of(page); PAGE]).collect::<Vec<u8>>()).unwrap();
+    let file = std::fs::File::open(&path).unwrap();
+    file.sync_all().unwrap();
+    // Each page by itself, or the first would bring others.
+    fadvise(&file, 0, None, Advice::Random).unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let runtime = watched(fixed(2).name("cold").build().unwrap());
+    // Opened already: that takes a thread, too.
+    let file = Arc::new(File::from(file));
+    let readers = (PAGES / 2..PAGES).map(|page| {
+        let file = Arc::clone(&file);
+        runtime.spawn(move || {
+            let mut bytes = [0; PAGE];
+            file.read_exact_at(&mut bytes, page * PAGE as u64).unwrap();
+            assert_eq!(bytes, [byte_of(page); PAGE]);
+        })
+    });
+    let readers: Vec<_> = readers.collect();
+    join_all(readers).into_iter().for_each(Result::unwrap);
+    runtime.run(|| {
+        for page in 0..PAGES / 2 {
+            let mut bytes = [0; PAGE];
+            (&*file).read_exact(&mut bytes).unwrap();
+            assert_eq!(bytes, [byte_of(page); PAGE]);
+        }
+    });
+    let threads = linux::threads_named("cold-blocking");
+    shut_down(runtime);
+    threads
+}
+
+/// Whether files are in memory and nowhere else.
+fn is_all_memory() -> bool {
+    let folder = Folder::new();
+    let system = rustix::fs::statfs(folder.join("")).unwrap();
+    [0x0102_1994, 0x8584_58F6].contains(&system.f_type)
+}
+
+/// Whether this process may have a ring: whether the kernel looks at the arguments at all, which are wrong.
+fn has_rings() -> bool {
+    // SAFETY: the kernel refuses a null pointer.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null::<u8>()) };
+    result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
+}
+
+/// Has the kernel refuse rings to this thread and those it starts from now on, as if it knew nothing of them.
+fn refuse_rings() {
+    let statement = |code: u32, yes, no, value| libc::sock_filter { code: code as u16, jt: yes, jf: no, k: value };
+    let mut filter = [
+        // The number of the system call.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: the program is as long as it says, and the kernel copies it.
+    let results = unsafe {
+        [
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program),
+        ]
+    };
+    assert_eq!(results, [0, 0]);
+    assert!(!has_rings());
+}
+
+#[test]
+fn the_kernel_reads_from_a_disk_by_itself_and_no_thread_waits_for_it() {
+    if is_all_memory() || !has_rings() {
+        return skip("no disk, or no io_uring");
+    }
+    // In a process of its own: threads are counted by name.
+    child::run(|| assert_eq!(read_cold_pages(), 0, "threads")).well();
+}
+
+#[test]
+fn threads_read_from_a_disk_where_the_kernel_does_not_by_itself() {
+    if is_all_memory() {
+        return skip("no disk");
+    }
+    child::run(|| {
+        refuse_rings();
+        assert_ne!(read_cold_pages(), 0, "threads");
+    })
+    .well();
+}
