@@ -14,9 +14,8 @@
 //! | `echo-under-cpu` | at most 0.50 |
 //! | `file-reads` | at most 0.50 |
 //!
-//! In `echo-under-cpu` the jobs of sisal are fibers that compute for a millisecond and yield, like its
-//! fork-join jobs will when there are any; those of Go are goroutines that never yield, which its runtime
-//! interrupts; tokio leaves such work to rayon, whose threads the kernel interrupts.
+//! In `echo-under-cpu` the jobs of sisal are fork-join jobs, which let others have their turn between two forks; those of Go are
+//! goroutines that never yield, which its runtime interrupts; tokio leaves such work to rayon, whose threads the kernel interrupts.
 
 use std::time::Duration;
 
