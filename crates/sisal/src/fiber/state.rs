@@ -12,7 +12,7 @@
 //! says who may still touch it.
 //!
 //! Nobody asks whether a fiber is parked: what it waits for says so ([`wait_note`](super::wait_note)). So steps 2 and 3 are taken in debug
-//! builds only, where they are checked.
+//! builds only, where they are checked; in others Running and Parked mean the same, and 4 begins at either.
 //!
 //! Waking needs no state, as a rule. Every wait is ended by exactly one claim ([`waiter`](super::waiter)), whose winner puts the fiber into a
 //! queue of its home worker exactly once; and since only that worker resumes it, it does no harm if it stands there before it has
@@ -79,6 +79,7 @@ impl State {
     /// 4. Parked → Lingers: the worker stays with the fiber until it [stops](Self::stop_lingering).
     #[inline]
     pub(crate) fn linger(&self) {
+        debug_assert_eq!(self.0.load(Ordering::Relaxed), PARKED, "INVARIANT: only a parked fiber lingers");
         self.0.store(LINGERS, Ordering::Relaxed);
     }
 

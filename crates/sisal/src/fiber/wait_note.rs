@@ -52,7 +52,7 @@ impl WaitNote {
 
     /// Its waker notes when it made the fiber ready.
     pub(crate) fn mark_ready(&self, now: Moment) {
-        // ORDERING: Relaxed; the queue it is put into next carries this to the fiber.
+        // ORDERING: Relaxed; the unpark that comes next carries this to the fiber.
         self.since.store(now.0 & !REASON_MASK | Reason::Ready as u64, Ordering::Relaxed);
     }
 

@@ -11,10 +11,10 @@
 //! 1. The waiter makes the record and links it to the object under the object's lock.
 //! 2. Whoever wants to end the wait, for whatever cause, *claims* it: one exchange of the claim word from Waiting to
 //!    that cause. One wins. The winner gets a [`ClaimToken`], which owes exactly one unpark: the fiber is put into a queue of its
-//!    worker, or the thread is woken.
+//!    worker, or told to go on if that [lingers](super::state), or the thread is woken.
 //! 3. The winner touches nothing of the record after the unpark; with the token in hand it need not touch it before.
 //! 4. The waiter leaves its stack exactly once, whether it has been claimed meanwhile or not, and goes on when its worker takes it
-//!    from the queue. (One that claims itself owes itself nothing, and does not wait.) Then it takes its records off
+//!    from the queue. (One that lingers stays on it, and goes on when it is told.) (One that claims itself owes itself nothing, and does not wait.) Then it takes its records off
 //!    the lists of all objects, under their locks. Now nobody can reach the frame.
 //!
 //! Losers of a claim do nothing: the waiter is being woken. A claimed record may still stand in a list; its object skips
@@ -138,7 +138,7 @@ impl<P: Identity> Wait<P> {
     #[inline]
     fn claim_in_place(&self, how: Woken) -> bool {
         // ORDERING: Release pairs with the Acquire of `woken`: the waiter sees what was done before its claim. (What is done
-        // between the claim and the unpark it sees by the queue it is put into.)
+        // between the claim and the unpark it sees by the queue it is put into, or by its state.)
         self.claim.compare_exchange(WAITING, how.to_word(), Ordering::Release, Ordering::Relaxed).is_ok()
     }
 

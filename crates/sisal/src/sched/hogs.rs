@@ -2,8 +2,8 @@
 //!
 //! A started fiber stays on its worker, so one that computes for long without a call into the runtime delays all that wait there. Fibers
 //! that are said to be like that start where nobody waits: on a worker that has nothing to do and homes none, or on one that the monitor adds
-//! for it, as long as there may be more. If there may not, they start anywhere, like all others. One that somebody finds in a lane on whose
-//! worker others wait by now is placed anew.
+//! for it, as long as there may be more. If there may not, they start anywhere, like all others. One that is found in a lane by a
+//! worker on which others wait is placed anew.
 //!
 //! Fibers are said to be like that by whoever spawns them, or because of the place they were spawned at: the monitor keeps the places of
 //! those that it has seen hold a worker for long. So the second time nobody suffers.
@@ -80,12 +80,14 @@ impl Shared {
         self.watch.nudge();
     }
 
-    /// Workers that have nothing to do, and on which nobody would be delayed. Those that are awake may be about to find something.
+    /// Workers that have nothing to do, could start something, and on which nobody would be delayed. Those that are awake may be about to
+    /// find something.
     fn lonely(&self) -> impl Iterator<Item = usize> {
         (0..self.remotes.len()).filter(|&worker| {
             let remote = &self.remotes[worker];
             let exists = matches!(remote.life(), Life::Base | Life::Added);
-            exists && remote.presence.is_empty() && !remote.presence.runs_one() && !remote.has_fresh()
+            let is_able = exists && remote.told.starved.load(Ordering::Relaxed) == 0;
+            is_able && remote.presence.is_empty() && !remote.presence.runs_one() && !remote.has_fresh()
         })
     }
 

@@ -5,7 +5,8 @@
 //! leaves when it has arrived on that fiber's stack. So whoever holds the gate finds
 //! - the list as it is, and nobody in it freed;
 //! - every fiber but the one that *runs* still: its stack, its cells and what it waits for stay as they are, since its worker can't resume
-//!   it. (A worker that has no stack to leave for looks for work on the frame of a fiber that waits. That one is shown as running.)
+//!   it. (A worker that has no stack to leave for looks for work on the frame of a fiber that waits, and one that lingers stays there for a
+//!   moment. That fiber is shown as running.)
 //! - the one that runs alive, with what never changes of it; of the rest only atomics may be read.
 //!
 //! A look at all of them takes the gate for a few at a time. The `cursor` says where to go on; a fiber that is done moves it on. Fibers
@@ -186,6 +187,7 @@ impl Presence {
             first.previous_homed.set(Some(fiber));
         }
         fiber.is_homed.set(true);
+        self.running_is_homed.store(1, Ordering::Relaxed);
         self.homed.store(self.homed() + 1, Ordering::Relaxed);
         self.gate.leave();
     }

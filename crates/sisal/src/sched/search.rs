@@ -7,6 +7,8 @@
 //! 5. other workers' deques and lanes, from a random one on, half of what is there
 //! 6. all of it again for a little while; then sleep
 //!
+//! A fiber that waits, when 1 and 2 come to nothing, may stay where it is for a moment before the rest ([`linger`](super::linger)).
+//!
 //! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
 //! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn: by turns the
 //! oldest of the deque, the injector's, the lane's and the pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.

@@ -75,7 +75,7 @@ impl Worker {
         current::with(|current| current.as_nobody(f))
     }
 
-    /// The fiber goes first on this worker, on the rest of the running fiber's turn; or to its own worker's inbox.
+    /// The fiber goes first on this worker, on the rest of the running fiber's turn; or its own worker gets it.
     #[inline]
     fn unpark_fiber(&self, fiber: FiberRef) {
         self.time_if_due(fiber);

@@ -256,7 +256,7 @@ pub(crate) fn with_fiber<R>(f: impl FnOnce(Option<(&Worker, FiberRef)>) -> R) ->
 /// As [`with_fiber`], for what takes less time than to pass a closure through memory. The fiber comes first: that it is none says it all.
 ///
 /// # Safety
-/// Only the fiber that runs uses the reference.
+/// The reference is used by the fiber that runs alone, which does not keep it beyond its own frames.
 #[inline(always)]
 pub(crate) unsafe fn here<'w>() -> Option<(FiberRef, &'w Worker)> {
     let (worker, fiber) = current::with(|current| (current.worker.get(), current.fiber.get()));
