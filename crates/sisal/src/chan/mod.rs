@@ -38,7 +38,7 @@ mod list;
 mod models;
 mod observed;
 mod oneshot;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod ordered;
 mod pace;
 mod pool;
@@ -52,7 +52,7 @@ mod sending;
 mod stream;
 mod watch;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use self::ordered::{OrderedIter, OrderedReceiver, OrderedRecvError, OrderedSender, ordered};
 #[cfg(feature = "futures")]
 pub use self::stream::RecvStream;
