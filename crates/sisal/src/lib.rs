@@ -37,7 +37,7 @@
 //!   `true`, and `std` mutexes they release meanwhile are poisoned.
 //! - Scoped thread-locals, `errno` and re-entrant locks belong to the thread, and so to all its fibers.
 //! - After `fork` without `exec` nothing here works: calls in the child abort with a message.
-#![cfg_attr(loom, allow(dead_code, unused_imports, unreachable_pub))]
+#![cfg_attr(modelled, allow(dead_code, unused_imports, unreachable_pub))]
 
 pub mod chan;
 mod prim;
@@ -48,43 +48,45 @@ pub mod select;
 pub mod fiber;
 mod sched;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod blocking;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod builder;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod fs;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod inspect;
 mod interop;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod io;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod join;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod net;
 mod nursery;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod output;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod par;
 mod park;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod process;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod runtime;
-#[cfg(not(loom))]
+#[cfg(all(test, shuttle))]
+mod scenarios;
+#[cfg(not(modelled))]
 mod settings;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod signal;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod spawn;
 pub mod stm;
 pub mod sync;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod time;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use crate::{
     blocking::{block_in_place, blocking},
     builder::RuntimeBuilder,
@@ -102,11 +104,11 @@ pub use crate::{
     spawn::{Builder, Handle, SpawnError, SpawnErrorKind, Stats, spawn, spawn_local, spawn_on, try_spawn},
     time::{Interval, deadline, interval, sleep, sleep_until, timeout, yield_now},
 };
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use sisal_macros::{main, select, test};
 
 /// The worlds of other runtimes, each behind the feature of its name.
-#[cfg(all(not(loom), any(feature = "hyper", feature = "tokio")))]
+#[cfg(all(not(modelled), any(feature = "hyper", feature = "tokio")))]
 pub mod compat {
     #[cfg(feature = "hyper")]
     pub use crate::interop::hyper;
@@ -115,7 +117,7 @@ pub mod compat {
 }
 
 /// Stacks.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub mod stack {
     pub use crate::sched::grow::grow;
 }

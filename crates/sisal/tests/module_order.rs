@@ -38,6 +38,8 @@ const LAYERS: &[&[&str]] = &[
     &["sim"],
     &["settings"],
     FACADE,
+    // Tests of several layers together.
+    &["scenarios"],
 ];
 
 /// The top: what users see. `lib` is the crate's root, and a name taken from there (`crate::spawn`)

@@ -38,6 +38,7 @@ mod list;
 mod models;
 mod observed;
 mod oneshot;
+#[cfg(not(shuttle))]
 mod ordered;
 mod pace;
 mod pool;
@@ -51,7 +52,7 @@ mod sending;
 mod stream;
 mod watch;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use self::ordered::{
     OrderedIter, OrderedReceiver, OrderedRecvError, OrderedRecvTimeoutError, OrderedSender, OrderedTryRecvError,
     ordered,

@@ -289,7 +289,7 @@ mod loom_models {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use crate::chan::{bounded, unbounded};
     use std::pin::Pin;

@@ -209,7 +209,7 @@ impl CancelNode {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use std::cell::RefCell;

@@ -242,7 +242,7 @@ fn claim_all<P: Identity>(mut list: Option<NonNull<Waiter<P>>>) -> Option<NonNul
     chain
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use crate::fiber::waiter::{Wait, Woken};

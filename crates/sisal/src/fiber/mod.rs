@@ -14,34 +14,34 @@ pub(crate) mod task_record;
 pub(crate) mod wait_list;
 pub(crate) mod wait_note;
 pub(crate) mod waiter;
-#[cfg_attr(loom, path = "who_model.rs")]
+#[cfg_attr(modelled, path = "who_model.rs")]
 pub(crate) mod who;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod body;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod current;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod flags;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod header;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod info;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod job;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod local;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod panic_hook;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod pool;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 #[cfg_attr(not(feature = "tracing"), path = "no_spans.rs")]
 pub(crate) mod spans;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod unseen;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use self::{
     current::{current, in_fiber},
     info::Fiber,

@@ -89,7 +89,7 @@ impl<S> Drop for TaskRecord<S> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use crate::fiber::end::{EndWord, Freeing};

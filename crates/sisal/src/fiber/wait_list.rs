@@ -115,7 +115,7 @@ impl<P: Identity> Iterator for ClaimedAll<P> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use crate::fiber::waiter::{Wait, Woken};

@@ -6,21 +6,21 @@
 //!
 //! That handles and channels can be awaited stands with them, in `join` and `chan`.
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod block_on;
-#[cfg(all(not(loom), feature = "futures"))]
+#[cfg(all(not(modelled), feature = "futures"))]
 mod futures_io;
-#[cfg(all(not(loom), feature = "hyper"))]
+#[cfg(all(not(modelled), feature = "hyper"))]
 pub mod hyper;
 mod signal;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod spawn;
-#[cfg(all(not(loom), feature = "tokio"))]
+#[cfg(all(not(modelled), feature = "tokio"))]
 pub mod tokio;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use self::block_on::{block_on, try_block_on};
-#[cfg(all(not(loom), feature = "hyper"))]
+#[cfg(all(not(modelled), feature = "hyper"))]
 use self::spawn::spawn_future_in;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use self::spawn::{spawn_future, spawn_future_local};

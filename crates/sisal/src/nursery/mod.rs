@@ -18,27 +18,27 @@
 //! A child that is not run, because the nursery, the child or the runtime is ending, does the same without calling the closure.
 
 pub(crate) mod roster;
-
-#[cfg(not(loom))]
-mod child;
-#[cfg(not(loom))]
-mod closing;
-#[cfg(not(loom))]
-mod inside;
-#[cfg(not(loom))]
-mod open;
-#[cfg(not(loom))]
-mod options;
-#[cfg(not(loom))]
-mod policy;
-#[cfg(not(loom))]
-mod shield;
-#[cfg(not(loom))]
 mod token;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
+mod child;
+#[cfg(not(modelled))]
+mod closing;
+#[cfg(not(modelled))]
+mod inside;
+#[cfg(not(modelled))]
+mod open;
+#[cfg(not(modelled))]
+mod options;
+#[cfg(not(modelled))]
+mod policy;
+#[cfg(not(modelled))]
+mod shield;
+
+#[cfg(not(modelled))]
 pub(crate) use self::open::whole_nursery_at;
-#[cfg(not(loom))]
+pub use self::token::CancelToken;
+#[cfg(not(modelled))]
 pub use self::{
     child::{Child, ChildBuilder},
     inside::Nursery,
@@ -46,5 +46,4 @@ pub use self::{
     options::NurseryOptions,
     policy::ChildResult,
     shield::{check_cancelled, shield},
-    token::CancelToken,
 };

@@ -17,31 +17,32 @@
 //! - *Unwinding*: a cancellable wait of a fiber that is unwinding from a panic of its own returns at once. (While another fiber
 //!   of the worker is suspended in its unwinding, one can't tell; then it waits, which is as sound.)
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod fiber;
-#[cfg(loom)]
+#[cfg_attr(modelled, path = "innermost_model.rs")]
+mod innermost;
+#[cfg(modelled)]
 mod model;
-#[cfg(not(loom))]
 pub(crate) mod scope;
 #[cfg(all(test, loom))]
 mod tests;
 mod thread;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod waiting_threads;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
-#[cfg(loom)]
+#[cfg(modelled)]
 pub(crate) use self::model::{me, myself, park, pay_fuel, poke, unpark};
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) use crate::sched::{fuel::pay_fuel, poke::poke, unpark::unpark};
 
-#[cfg(loom)]
+#[cfg(modelled)]
 use self::model::burn_fuel;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use crate::sched::fuel::burn_fuel;
 use std::task::Context;
 

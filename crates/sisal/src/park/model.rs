@@ -4,14 +4,12 @@ use super::{Waiting, thread};
 use crate::fiber::waiter::{ClaimToken, Wait, Woken};
 use crate::fiber::who::Who;
 use crate::prim::object::Owner;
-use crate::prim::parker::ThreadParker;
 use crate::prim::reason::Place;
 use crate::prim::thread_number;
-use std::sync::Arc;
 
-/// The calling thread. A parker for each wait: the models' atomics can't outlive one run of the model.
+/// The calling thread.
 pub(crate) fn me() -> Who {
-    Who::Thread(Arc::new(ThreadParker::new()))
+    Who::Thread(thread::parker())
 }
 
 /// The calling thread, as an owner of things.

@@ -8,14 +8,15 @@ use crate::fiber::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::parker::{Awake, ThreadParker};
+use crate::prim::per_thread;
 use std::cell::Cell;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-thread_local! {
+per_thread! {
     static PARKER: Cell<Option<Arc<ThreadParker>>> = const { Cell::new(None) };
     static SCOPE: Cell<Option<NonNull<Scope>>> = const { Cell::new(None) };
 }
@@ -94,7 +95,7 @@ pub(super) fn park(wait: &Wait<Who>, parker: &ThreadParker, waiting: &Waiting) -
 }
 
 /// As [`park`], and until the descriptor is readable, or writable: then the wait ends as if by object 0.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(super) fn park_for_descriptor(
     wait: &Wait<Who>,
     parker: &ThreadParker,
@@ -119,7 +120,7 @@ fn left_until(until: Moment) -> Option<Duration> {
 }
 
 fn park_by(wait: &Wait<Who>, waiting: &Waiting, mut sleep_until: impl FnMut(Moment) -> Awake) -> Woken {
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     let _listed = {
         let ends_by_itself = waiting.deadline.is_some() || next_expiry() != Moment::NEVER;
         super::waiting_threads::Listed::new(wait, waiting, ends_by_itself)

@@ -1,12 +1,12 @@
-//! The one door to atomics: std's, or loom's when the models are checked (`--cfg loom`).
+//! The one door to atomics: std's, or in the models those of their checker (`checker`).
 
-#[cfg(loom)]
-pub(crate) use loom::{
+#[cfg(modelled)]
+pub(crate) use super::checker::{
     hint::spin_loop,
     sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
     thread::yield_now,
 };
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) use std::{
     hint::spin_loop,
     sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
@@ -19,9 +19,9 @@ pub(crate) use std::{
 /// to be held back; elsewhere, and in the models, this is `fence(SeqCst)`.
 #[inline(always)]
 pub(crate) fn fence_after_read_modify_write() {
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(modelled), not(miri)))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+    #[cfg(not(all(target_arch = "x86_64", not(modelled), not(miri))))]
     fence(Ordering::SeqCst);
 }
 
@@ -31,13 +31,13 @@ pub(crate) fn fence_after_read_modify_write() {
 /// elsewhere, and in the models, it is `fence(SeqCst)`.
 #[inline(always)]
 pub(crate) fn full_fence() {
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(modelled), not(miri)))]
     {
         let word = AtomicU32::new(0);
         std::hint::black_box(&word).swap(1, Ordering::SeqCst);
         fence_after_read_modify_write();
     }
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+    #[cfg(not(all(target_arch = "x86_64", not(modelled), not(miri))))]
     fence(Ordering::SeqCst);
 }
 
@@ -57,7 +57,7 @@ impl Backoff {
     /// change hands with every operation (`chan-4-4`).
     #[cold]
     pub(crate) fn lose(&mut self) {
-        if cfg!(loom) || cfg!(miri) {
+        if cfg!(modelled) || cfg!(miri) {
             return yield_now();
         }
         (0..1 << self.0.min(Self::MOST_DOUBLINGS)).for_each(|_| spin_loop());
@@ -66,7 +66,7 @@ impl Backoff {
 
     #[cold]
     pub(crate) fn pause(&mut self) {
-        if cfg!(loom) || cfg!(miri) || self.0 >= Self::SPINS {
+        if cfg!(modelled) || cfg!(miri) || self.0 >= Self::SPINS {
             yield_now();
         } else {
             self.0 += 1;

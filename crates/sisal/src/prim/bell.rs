@@ -1,12 +1,12 @@
 //! What ends a sleep in `poll` or `epoll`, where a futex can't: a descriptor that becomes readable when it is rung.
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) use real::Bell;
 
-#[cfg(loom)]
+#[cfg(modelled)]
 pub(crate) use model::Bell;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod real {
     use rustix::event::EventfdFlags;
     use std::io;
@@ -41,7 +41,7 @@ mod real {
     }
 }
 
-#[cfg(loom)]
+#[cfg(modelled)]
 mod model {
     /// Nobody hears it: in the models nobody sleeps in the kernel.
     #[derive(Debug)]

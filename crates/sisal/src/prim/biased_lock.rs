@@ -236,7 +236,7 @@ mod loom_models {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use std::sync::{Arc, Barrier};

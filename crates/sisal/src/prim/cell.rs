@@ -1,12 +1,12 @@
-//! The one door to unsynchronised memory shared between threads: plain, or watched for races by loom when the models are checked.
+//! The one door to unsynchronised memory shared between threads: plain, or in the models watched for races.
 
-#[cfg(loom)]
-pub(crate) use loom::cell::UnsafeCell;
+#[cfg(modelled)]
+pub(crate) use super::checker::UnsafeCell;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) use plain::UnsafeCell;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod plain {
     /// As [`std::cell::UnsafeCell`], with accesses as closures, so that a model can see where they begin and end.
     #[derive(Debug)]

@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     #[test]
     fn the_last_events_are_kept_and_the_oldest_written_over() {
         let ring = EventRing::new(4);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(ring.read(99).records, []);
     }
 
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     #[test]
     fn readers_of_a_ring_that_is_written_all_the_time_see_whole_events_in_their_order() {
         use std::sync::atomic::AtomicBool;

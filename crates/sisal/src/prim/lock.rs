@@ -1,4 +1,4 @@
-//! The one door to the lock for a few instructions at a time: the [biased](super::biased_lock) one, or in the models loom's own, which
+//! The one door to the lock for a few instructions at a time: the [biased](super::biased_lock) one, or in loom's models its own, which
 //! has fewer runs to try.
 
 #[cfg(not(loom))]

@@ -159,7 +159,7 @@ impl Tally {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
 

@@ -1,16 +1,16 @@
-//! The one door to how a plain thread sleeps until it is unparked: [`thread_parker`](super::thread_parker), or in the models loom's own
-//! way to block, which has fewer runs to try and tells of a lost wake at once. (The real one has a model of its own.)
+//! The one door to how a plain thread sleeps until it is unparked: [`thread_parker`](super::thread_parker), or in the models their
+//! checker's own way to block, which has fewer runs to try and tells of a lost wake at once. (The real one has a model of its own.)
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) use super::thread_parker::{Awake, ThreadParker};
 
-#[cfg(loom)]
+#[cfg(modelled)]
 pub(crate) use model::{Awake, ThreadParker};
 
-#[cfg(loom)]
+#[cfg(modelled)]
 mod model {
+    use super::super::checker::sync::{Condvar, Mutex};
     pub(crate) use super::super::thread_parker::Awake;
-    use loom::sync::{Condvar, Mutex};
     use std::time::Duration;
 
     #[derive(Debug)]

@@ -8,7 +8,7 @@
 //! code; they are cloned, called and dropped with the lock free.
 
 use super::lock::Lock;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -121,21 +121,21 @@ impl TaskParker {
 }
 
 /// Tasks that this thread is to wake later.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 struct Later {
     /// How many calls of [`later`] there are.
     depth: Cell<usize>,
     tasks: RefCell<Vec<Arc<TaskParker>>>,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 thread_local! {
     static LATER: Later = const { Later { depth: Cell::new(0), tasks: RefCell::new(Vec::new()) } };
 }
 
 /// Calls `f`, and wakes the tasks that it unparks only afterwards: for one who holds locks meanwhile, or whose own state is in motion. What
 /// wakers do, and the drops of what was left behind, is somebody else's code.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
     struct Over;
 
@@ -154,13 +154,13 @@ pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// One that is to be woken now, if it is time.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 fn next_of_later() -> Option<Arc<TaskParker>> {
     LATER.try_with(|later| if later.depth.get() == 0 { later.tasks.borrow_mut().pop() } else { None }).unwrap_or(None)
 }
 
 /// Whether a task is to be woken later.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 fn put_off(task: &Arc<TaskParker>) -> bool {
     let put = |later: &Later| {
         let is_later = later.depth.get() > 0;
@@ -173,12 +173,12 @@ fn put_off(task: &Arc<TaskParker>) -> bool {
 }
 
 // In the models all threads share a thread-local, and nothing there holds locks meanwhile.
-#[cfg(loom)]
+#[cfg(modelled)]
 pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-#[cfg(loom)]
+#[cfg(modelled)]
 fn put_off(_task: &Arc<TaskParker>) -> bool {
     false
 }

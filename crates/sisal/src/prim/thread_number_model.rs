@@ -1,11 +1,12 @@
 //! Thread numbers in the models, whose threads are not the system's.
 
+use super::checker;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) type ThreadNumber = u32;
 
-loom::thread_local! {
+checker::thread_local! {
     static NUMBER: Cell<ThreadNumber> = Cell::new(0);
 }
 

@@ -11,11 +11,11 @@
 use super::atomic::{AtomicU32, Ordering};
 use super::bell::Bell;
 use super::futex;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use rustix::event::{PollFd, PollFlags};
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use rustix::time::Timespec;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ impl ThreadParker {
     }
 
     /// As [`park`](Self::park), and until `fd` is readable, or writable.
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     pub(crate) fn park_for_descriptor(
         &self,
         mut remaining: impl FnMut() -> Option<Duration>,

@@ -111,7 +111,7 @@ fn keep_time() {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use std::sync::{Arc, mpsc};

@@ -134,7 +134,7 @@ impl<T: Chained> Chain<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
 

@@ -141,7 +141,7 @@ mod tests {
             .collect()
     }
 
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     #[test]
     fn what_is_pushed_comes_out_oldest_first_and_only_the_first_push_owes_a_wake() {
         let inbox = Inbox::new();

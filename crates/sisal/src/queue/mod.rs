@@ -12,9 +12,9 @@ pub(crate) mod inbox;
 pub(crate) mod link;
 pub(crate) mod ring;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod injector;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod list;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod timers;

@@ -32,9 +32,9 @@ use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
 /// How many things a ring holds: a batch of ten thousand spawns. What does not fit goes to the injector.
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 const CAPACITY: u32 = 16_384;
-#[cfg(loom)]
+#[cfg(modelled)]
 const CAPACITY: u32 = 4;
 
 /// The most that one theft takes.
@@ -287,7 +287,7 @@ enum Claim {
     UpTo(u32),
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;

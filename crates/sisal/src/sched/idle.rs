@@ -4,9 +4,9 @@ use crate::prim::atomic::{AtomicU32, AtomicU64, AtomicUsize, Backoff, Ordering, 
 use crate::prim::bell::Bell;
 use crate::prim::futex;
 use crossbeam_utils::CachePadded;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use std::io;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -33,19 +33,19 @@ impl Bed {
     }
 
     /// What ends a sleep in the driver. Asked for by the worker.
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     pub(crate) fn bell(&self) -> io::Result<BorrowedFd<'_>> {
         self.bell.descriptor()
     }
 
     /// Where the worker itself has chosen to sleep.
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     pub(crate) fn is_in_driver(&self) -> bool {
         self.in_driver.load(Ordering::Relaxed) != 0
     }
 
     /// Says where the sleep will be that is announced next.
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     pub(crate) fn choose(&self, in_driver: bool) {
         self.in_driver.store(in_driver.into(), Ordering::Relaxed);
     }
@@ -104,7 +104,7 @@ impl Idle {
     }
 
     /// How many look for work. A hint.
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     pub(crate) fn searchers(&self) -> usize {
         self.searchers.load(Ordering::Relaxed)
     }
@@ -120,7 +120,7 @@ impl Idle {
     }
 
     /// Whether `worker` sleeps. A hint.
-    #[cfg(not(loom))]
+    #[cfg(not(modelled))]
     pub(crate) fn is_sleeping(&self, worker: usize) -> bool {
         [false, true].into_iter().any(|secluded| {
             let (word, bit) = self.bit(worker, secluded);

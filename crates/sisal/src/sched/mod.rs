@@ -19,72 +19,72 @@
 
 pub(crate) mod idle;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod alarm;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod blockers;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod calls;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod counts;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod dispatch;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod driver;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod events;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod fresh;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod fuel;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod grow;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod hogs;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod jobs;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod latency;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod limit;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod linger;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod monitor;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod names;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod overflow;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod place;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod poke;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod presence;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod record;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod remote;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod rest;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod search;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod shared;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod shutdown;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod stacks;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod starve;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod stillness;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod threads;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod unpark;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 #[cfg_attr(not(feature = "tracing"), path = "no_warning.rs")]
 mod warning;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub(crate) mod worker;

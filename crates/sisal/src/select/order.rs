@@ -1,6 +1,9 @@
 //! In which order a select looks at its arms: from a random one on, in a random direction. So every arm is first equally often, and of
 //! any two arms that are ready each wins equally often, wherever they stand.
 
+#[cfg(modelled)]
+use crate::prim::checker::random;
+#[cfg(not(modelled))]
 use std::cell::Cell;
 
 /// See the [module](self).
@@ -11,11 +14,13 @@ pub(super) struct Order {
     backwards: bool,
 }
 
+#[cfg(not(modelled))]
 thread_local! {
     static SEED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A number from the thread's own generator (a Weyl sequence, mixed), which is plain memory and takes two nanoseconds.
+#[cfg(not(modelled))]
 #[inline]
 fn random() -> u64 {
     SEED.with(|seed| {
@@ -32,8 +37,7 @@ fn random() -> u64 {
 impl Order {
     #[inline]
     pub(super) fn random(arms: usize) -> Order {
-        // A model tries all orders of the threads, and must not be surprised by one of its own.
-        let random = if cfg!(loom) { 0 } else { random() };
+        let random = random();
         // The high half picks the start without a division, the lowest bit the direction.
         let start = ((random >> 32) * arms as u64) >> 32;
         Order { start: start as usize, arms, backwards: random & 1 != 0 }
@@ -49,7 +53,7 @@ impl Order {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests {
     use super::*;
 

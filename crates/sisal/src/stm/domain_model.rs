@@ -2,8 +2,9 @@
 
 use super::clock::Clock;
 use super::gate::Gate;
+use crate::prim::checker;
 
-loom::lazy_static! {
+checker::lazy_static! {
     static ref CLOCK: Clock = Clock::new();
     static ref GATE: Gate = Gate::new();
 }

@@ -33,17 +33,17 @@
 mod atomically;
 mod clock;
 mod commit;
-#[cfg_attr(loom, path = "domain_model.rs")]
+#[cfg_attr(modelled, path = "domain_model.rs")]
 mod domain;
 mod error;
 mod gate;
 mod journal;
 #[cfg(all(test, loom))]
 mod loom_models;
-#[cfg_attr(loom, path = "nesting_model.rs")]
+#[cfg_attr(modelled, path = "nesting_model.rs")]
 mod nesting;
 mod stamp;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests;
 mod transaction;
 mod var;

@@ -1,11 +1,13 @@
 //! Who runs a transaction, in the models: their threads share one real thread, and nest nothing.
 
+use crate::prim::checker::thread;
+
 /// A thread.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) struct Key(loom::thread::ThreadId);
+pub(super) struct Key(thread::ThreadId);
 
 pub(super) fn me() -> Key {
-    Key(loom::thread::current().id())
+    Key(thread::current().id())
 }
 
 pub(super) fn refuse_inside(_what: &str) {}

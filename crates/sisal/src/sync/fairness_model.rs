@@ -1,5 +1,6 @@
-//! Fairness in the models, which know no time: the lock is always given, or never, as the model says.
+//! Fairness in the models, which know no time: the lock is always given, or never, as the model says; with shuttle, at random.
 
+use crate::prim::checker::random;
 use crate::prim::clock::Moment;
 use std::cell::Cell;
 
@@ -22,6 +23,6 @@ impl Fairness {
     }
 
     pub(super) fn is_due(&mut self, _came: Moment) -> bool {
-        IS_DUE.get()
+        IS_DUE.get() || random() % 2 == 1
     }
 }

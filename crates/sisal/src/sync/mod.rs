@@ -14,7 +14,7 @@
 mod barrier;
 mod condvar;
 mod event;
-#[cfg_attr(loom, path = "fairness_model.rs")]
+#[cfg_attr(modelled, path = "fairness_model.rs")]
 mod fairness;
 mod lazy_lock;
 mod line;
@@ -26,11 +26,11 @@ mod once_lock;
 mod raw_mutex;
 mod raw_once;
 mod raw_rwlock;
-#[cfg_attr(loom, path = "runner_model.rs")]
+#[cfg_attr(modelled, path = "runner_model.rs")]
 mod runner;
 mod rwlock;
 mod semaphore;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests;
 mod wait_group;
 

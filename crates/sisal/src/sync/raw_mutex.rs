@@ -54,7 +54,7 @@ const AWAKE: u32 = 4;
 
 /// How often a locker looks before it parks, each time after twice as many pauses as before. A holder that runs on another worker
 /// is mostly done by then. None in the models.
-const LOOKS: u32 = if cfg!(loom) { 0 } else { 5 };
+const LOOKS: u32 = if cfg!(modelled) { 0 } else { 5 };
 
 /// See the [module](self).
 pub(super) struct RawMutex {

@@ -53,7 +53,7 @@ const READER: u32 = 4;
 const MOST_READERS: u32 = u32::MAX / READER / 2;
 
 /// How often one looks before it parks, each time after twice as many pauses as before. None in the models.
-const LOOKS: u32 = if cfg!(loom) { 0 } else { 5 };
+const LOOKS: u32 = if cfg!(modelled) { 0 } else { 5 };
 
 /// See the [module](self). The word comes first: objects are told apart by their addresses, and the mutex is another.
 #[repr(C)]

@@ -24,19 +24,19 @@
 //! # What is where
 //! Permits, places and turns in `queue`, which knows nothing of fibers; what fills a place in `work`; the handles in `sender` and `receiver`.
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod error;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod queue;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod receiver;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod sender;
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 mod work;
 
-#[cfg(not(loom))]
+#[cfg(not(modelled))]
 pub use self::{
     error::{OrderedRecvError, OrderedRecvTimeoutError, OrderedTryRecvError},
     receiver::{OrderedIter, OrderedReceiver},

@@ -22,7 +22,7 @@ mod guard;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod places;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(modelled)))]
 mod tests;
 
 pub use self::guard::PoolGuard;
