@@ -95,6 +95,32 @@ fn where_there_is_no_runtime_the_sender_does_the_work_itself() {
 }
 
 #[test]
+fn what_the_sender_does_itself_is_not_cancelled_with_it() {
+    watchdog::guarded(|| {
+        let (tx, rx) = ordered(1);
+        let token = CancelToken::new();
+        let inside = token.clone();
+        let work = move || {
+            inside.cancel();
+            sisal::sleep(Duration::from_millis(1))
+        };
+        token.run(|| tx.send(work).unwrap());
+        rx.recv().unwrap().expect("a nap that nobody cancels");
+    });
+}
+
+#[test]
+fn there_may_be_room_for_any_number() {
+    watchdog::guarded(|| {
+        let (tx, rx) = ordered(usize::MAX);
+        tx.send(|| 7).unwrap();
+        assert_eq!((rx.recv().unwrap(), tx.capacity()), (7, usize::MAX));
+        drop(rx);
+        assert!(tx.is_closed() && tx.send(|| 8).is_err());
+    });
+}
+
+#[test]
 fn a_panic_in_what_the_sender_does_itself_is_its_own_and_takes_no_room() {
     watchdog::guarded(|| {
         let (tx, rx) = ordered(2);

@@ -12,7 +12,7 @@ use crate::sync::{AcquireTimeoutError, Semaphore, SemaphorePermit};
 use std::error::Error;
 use std::sync::Arc;
 
-/// More than there can ever be senders, and no more than can be counted together with those there are.
+/// More than there can ever be senders, and no more than can be counted twice: for those who take places, and at the close for all who wait.
 const FOR_EVERYBODY: usize = usize::MAX / 2;
 
 /// What comes to be in a place: something that will be done.
@@ -43,7 +43,8 @@ impl Room {
 /// Both ends of a new queue.
 pub(super) fn queue<W: UnderWay>(capacity: usize) -> (Entrance<W>, Exit<W>) {
     let (sender, receiver) = unbounded();
-    let room = Arc::new(Room { permits: Semaphore::new(capacity), taken: AtomicUsize::new(0), capacity });
+    let room =
+        Arc::new(Room { permits: Semaphore::new(capacity.min(FOR_EVERYBODY)), taken: AtomicUsize::new(0), capacity });
     let entrance = Entrance { places: sender, room: Arc::clone(&room) };
     (entrance, Exit { places: receiver, room, turn: Semaphore::new(1), front: Lock::new(None) })
 }

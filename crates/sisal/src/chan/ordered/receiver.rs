@@ -96,10 +96,12 @@ impl<T> OrderedReceiver<T> {
     /// use std::time::Duration;
     /// sisal::run(|| {
     ///     let (sender, receiver) = sisal::chan::ordered(1);
-    ///     sender.send(|| sisal::sleep(Duration::from_millis(20))).unwrap();
+    ///     let (go, gone) = sisal::chan::oneshot();
+    ///     sender.send(move || gone.recv()).unwrap();
     ///     let too_early = receiver.recv_timeout(Duration::from_millis(1));
     ///     assert!(matches!(too_early, Err(OrderedRecvTimeoutError::TimedOut)));
-    ///     receiver.recv_timeout(Duration::from_secs(600)).unwrap().unwrap();
+    ///     go.send(7).unwrap();
+    ///     assert_eq!(receiver.recv_timeout(Duration::from_secs(600)).unwrap(), Ok(7));
     /// });
     /// ```
     #[track_caller]

@@ -5,6 +5,7 @@ use super::receiver::OrderedReceiver;
 use super::work::Work;
 use crate::chan::error::{SendError, SendTimeoutError, TrySendError};
 use crate::fiber::waiter::Woken;
+use crate::park::scope;
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
@@ -29,7 +30,8 @@ use std::time::{Duration, Instant};
 ///   received later. It does not reach the work that was sent, which belongs to nobody's scope: only the end of its runtime does.
 ///   Work that has not begun by then is [reported](super::OrderedRecvError::Stopped) in its place; the waits of what has begun are cancelled.
 /// - After a close no more work is let in, and what was let in is done and can be received. If the receiver is dropped, that is done,
-///   too, and its results are lost.
+///   too, and its results are lost. Whoever waits to send is told, but for one that waits at the limit of `max_fibers`: it hears of the close
+///   when there is a place for one more fiber.
 ///
 /// # Panics
 /// If `n` is zero.
@@ -243,7 +245,8 @@ fn begin<T: Send + 'static>(
 ) -> Work<T> {
     match token {
         Some(token) => Work::Spawned(token.spawn(place, work)),
-        None => Work::Done(work()),
+        // As in a fiber of its own: nothing that its sender is inside ends its waits.
+        None => Work::Done(scope::shielded(work)),
     }
 }
 
