@@ -26,7 +26,16 @@ impl File {
         if !nowait.suits_ring(&self.inner) {
             return None;
         }
-        position.alone(|| ring::read(self.inner.as_fd(), buffer, AT_POSITION, Location::caller())).flatten()
+        let mut file = &self.inner;
+        let at_position = || {
+            // Not left to the kernel: if an error cuts a read short, its ring (of Linux 6.18) says how much was read, and leaves the position.
+            let from = file.stream_position().ok()?;
+            let count = ring::read(file.as_fd(), buffer, from, Location::caller())?;
+            // An offset that can be read from can be gone to.
+            file.seek(SeekFrom::Start(from + count as u64)).ok()?;
+            Some(count)
+        };
+        position.alone(at_position).flatten()
     }
 
     /// Does `op`, which uses the position, on a thread.

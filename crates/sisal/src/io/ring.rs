@@ -134,8 +134,7 @@ impl Watched for Operation {
     }
 }
 
-/// Reads from `offset` on, or at the position of the file if it is `u64::MAX`, while the calling fiber waits. None if that is not possible
-/// here and now; then nothing has been read.
+/// Reads from `offset` on, while the calling fiber waits. None if that is not possible here and now; then nothing has been read.
 pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64, place: Place) -> Option<usize> {
     worker::with_fiber(|running| {
         let (worker, _) = running?;
