@@ -14,8 +14,9 @@ use std::time::SystemTime;
 
 /// An open file, as [`std::fs::File`].
 ///
-/// Reads of what is in the page cache are done at once; all else is done by a thread while the fiber waits. Several fibers may use one
-/// file; it has one position, which reads, writes and seeks move, and [`read_at`](Self::read_at) and [`write_at`](Self::write_at) don't.
+/// Reads of what is in the page cache are done at once; all else is done by the kernel, or by a thread, while the fiber waits. Several fibers
+/// may use one file; it has one position, which reads, writes and seeks move, and [`read_at`](Self::read_at) and
+/// [`write_at`](Self::write_at) don't.
 ///
 /// Dropping it closes it right here. That is quick, but for files on servers, and for large ones whose last name was removed.
 ///

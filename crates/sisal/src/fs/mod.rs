@@ -19,7 +19,8 @@
 //! Most calls run on a thread, as with [`blocking`](crate::blocking()), and the fiber parks until they are done. But not those that need not
 //! wait, nor those that the kernel can do by itself:
 //! - Reads ask the kernel first for what it has in memory (`preadv2` with `RWF_NOWAIT`).
-//! - What it does not have, it reads from the disk by itself if it can (`io_uring`), and a thread does it if it can't.
+//! - What it does not have, it reads from the disk by itself if it can (`io_uring`), and a thread does it if it can't. So are
+//!   writes of up to a megabyte done, but for those to files that are appended to.
 //! - Files whose path is in the caches of the kernel are opened for reading at once (`openat2` with `RESOLVE_CACHED`), if their file system is a
 //!   local one.
 //!

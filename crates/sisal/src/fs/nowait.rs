@@ -42,9 +42,15 @@ impl Nowait {
         *self.is_direct.get_or_init(asked)
     }
 
-    /// Whether the kernel can read the file by itself, and that comes to an end: from a disk, but not from a pipe or a terminal.
+    /// Whether the kernel can read and write the file by itself, and that comes to an end: with a disk, but not with a pipe or a terminal.
     pub(super) fn suits_ring(&self, file: &fs::File) -> bool {
         self.is_possible(file) && *self.is_regular.get_or_init(|| cached::device_of_regular(file).is_some())
+    }
+
+    /// Whether the kernel can write this to the file by itself. More than is copied in one go is left to a thread: it may be
+    /// the worker that copies, and what is written by one call is not to be parted.
+    pub(super) fn suits_ring_write(&self, file: &fs::File, bytes: &[u8]) -> bool {
+        (1..=MOST).contains(&bytes.len()) && self.suits_ring(file)
     }
 
     /// Reads what is in the page cache; none if that says nothing, and one has to wait for the file. Less than there is room for does not

@@ -56,7 +56,19 @@ impl File {
     /// ```
     #[track_caller]
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        on_thread(|| self.inner.write_at(bytes, offset))
+        match self.write_at_by_ring(bytes, offset) {
+            Some(count) => Ok(count),
+            None => on_thread(|| self.inner.write_at(bytes, offset)),
+        }
+    }
+
+    /// Writes at an offset while the fiber waits, without a thread; none if that can't be.
+    #[track_caller]
+    fn write_at_by_ring(&self, bytes: &[u8], offset: u64) -> Option<usize> {
+        if !in_fiber() || offset == AT_POSITION || !self.opened.nowait.suits_ring_write(&self.inner, bytes) {
+            return None;
+        }
+        ring::write(self.inner.as_fd(), bytes, offset, Location::caller())
     }
 
     /// Fills `buffer` from `offset` on, wherever the position is.
@@ -91,7 +103,11 @@ impl File {
     /// ```
     #[track_caller]
     pub fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        on_thread(|| self.inner.write_all_at(bytes, offset))
+        let written = self.write_at_by_ring(bytes, offset).unwrap_or(0);
+        match &bytes[written..] {
+            [] => Ok(()),
+            rest => on_thread(|| self.inner.write_all_at(rest, offset + written as u64)),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::on_thread;
 use crate::fiber::in_fiber;
 use crate::io::ring;
 use crate::park;
+use rustix::fs::{OFlags, fcntl_getfl};
 use std::fs;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
@@ -22,20 +23,37 @@ impl File {
 
     /// Reads at the position while the fiber waits, without a thread; none if that can't be.
     fn read_by_ring(&self, buffer: &mut [u8]) -> Option<usize> {
-        let Opened { position, nowait } = &*self.opened;
-        if !nowait.suits_ring(&self.inner) {
+        if !self.opened.nowait.suits_ring(&self.inner) {
             return None;
         }
+        self.move_on(|from| ring::read(self.inner.as_fd(), buffer, from, Location::caller()))
+    }
+
+    /// Writes at the position while the fiber waits, without a thread; none if that can't be.
+    fn write_by_ring(&self, bytes: &[u8]) -> Option<usize> {
+        if !in_fiber() || !self.opened.nowait.suits_ring_write(&self.inner, bytes) {
+            return None;
+        }
+        // Where those write is the kernel's to say.
+        let appends = fcntl_getfl(&self.inner).map_or(true, |flags| flags.contains(OFlags::APPEND));
+        if appends {
+            return None;
+        }
+        self.move_on(|from| ring::write(self.inner.as_fd(), bytes, from, Location::caller()))
+    }
+
+    /// Does an operation of the ring at the position, and moves that. It is not left to the kernel: if an error cuts the operation short, as one
+    /// of a full disk does, the ring (of Linux 6.18) says how much was done, and leaves the position where it was.
+    fn move_on(&self, op: impl FnOnce(u64) -> Option<usize>) -> Option<usize> {
         let mut file = &self.inner;
         let at_position = || {
-            // Not left to the kernel: if an error cuts a read short, its ring (of Linux 6.18) says how much was read, and leaves the position.
             let from = file.stream_position().ok()?;
-            let count = ring::read(file.as_fd(), buffer, from, Location::caller())?;
-            // An offset that can be read from can be gone to.
-            file.seek(SeekFrom::Start(from + count as u64)).ok()?;
+            let count = op(from)?;
+            let moved = file.seek(SeekFrom::Start(from + count as u64));
+            debug_assert!(moved.is_ok(), "INVARIANT: one can go where one has read or written");
             Some(count)
         };
-        position.alone(at_position).flatten()
+        self.opened.position.alone(at_position).flatten()
     }
 
     /// Does `op`, which uses the position, on a thread.
@@ -119,7 +137,10 @@ impl Read for &File {
 
 impl Write for &File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.slowly(|mut file| file.write(bytes))
+        match self.write_by_ring(bytes) {
+            Some(count) => Ok(count),
+            None => self.slowly(|mut file| file.write(bytes)),
+        }
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -127,7 +148,11 @@ impl Write for &File {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.slowly(|mut file| file.write_all(bytes))
+        let written = self.write_by_ring(bytes).unwrap_or(0);
+        match &bytes[written..] {
+            [] => Ok(()),
+            rest => self.slowly(|mut file| file.write_all(rest)),
+        }
     }
 
     /// Does nothing: what is written is with the kernel.

@@ -1,15 +1,16 @@
-//! How bytes that are not in memory come: by the ring where the kernel has one, by threads where it has none. They are the same
-//! bytes, and the other way is not gone.
-#![allow(unsafe_code, reason = "a filter for system calls is installed, and a ring asked for")]
+//! How bytes come that are not in memory, and how they go: by the ring where the kernel has one, by threads where it has none. They are
+//! the same bytes, and the other way is not gone.
+#![allow(unsafe_code, reason = "a filter for system calls is installed, a signal ignored, and a ring asked for")]
 
 use crate::Folder;
 use crate::common::child;
 use crate::common::skip::skip;
-use crate::common::{fixed, linux, shut_down, watched};
+use crate::common::watchdog::guarded;
+use crate::common::{background, fixed, linux, shut_down, watched};
 use rustix::fs::{Advice, fadvise};
 use sisal::fs::File;
 use sisal::join_all;
-use std::io::Read;
+use std::io::{self, Read, Seek, Write};
 use std::sync::Arc;
 
 const PAGE: usize = 4_096;
@@ -52,6 +53,41 @@ fn read_cold_pages() -> usize {
     });
     let threads = linux::threads_named("cold-blocking");
     shut_down(runtime);
+    threads
+}
+
+/// Writes pages, at places and one after the other, and checks them; returns how many threads that took.
+fn write_pages() -> usize {
+    let folder = Folder::new();
+    let (path, other) = (folder.join("file"), folder.join("other"));
+    let runtime = watched(fixed(2).name("pen").build().unwrap());
+    let file = Arc::new(File::from(std::fs::File::create(&path).unwrap()));
+    let writers = (0..PAGES).map(|page| {
+        let file = Arc::clone(&file);
+        runtime.spawn(move || {
+            let (bytes, place) = ([byte_of(page); PAGE], page * PAGE as u64);
+            match page % 2 {
+                0 => file.write_all_at(&bytes, place).unwrap(),
+                _ => assert_eq!(file.write_at(&bytes, place).unwrap(), PAGE),
+            }
+        })
+    });
+    let mut stream = File::from(std::fs::File::create(&other).unwrap());
+    let streamer = runtime.spawn(move || {
+        for page in 0..PAGES {
+            match page % 2 {
+                0 => stream.write_all(&[byte_of(page); PAGE]).unwrap(),
+                _ => assert_eq!(stream.write(&[byte_of(page); PAGE]).unwrap(), PAGE),
+            }
+        }
+        assert_eq!(stream.stream_position().unwrap(), PAGES * PAGE as u64);
+    });
+    let writers: Vec<_> = writers.chain([streamer]).collect();
+    join_all(writers).into_iter().for_each(Result::unwrap);
+    let threads = linux::threads_named("pen-blocking");
+    shut_down(runtime);
+    let all: Vec<u8> = (0..PAGES).flat_map(|page| [byte_of(page); PAGE]).collect();
+    assert!(std::fs::read(&path).unwrap() == all && std::fs::read(&other).unwrap() == all);
     threads
 }
 
@@ -110,4 +146,83 @@ fn threads_read_from_a_disk_where_the_kernel_does_not_by_itself() {
         assert_ne!(read_cold_pages(), 0, "threads");
     })
     .well();
+}
+
+#[test]
+fn the_kernel_writes_by_itself_and_no_thread_waits_for_it() {
+    if !has_rings() {
+        return skip("no io_uring");
+    }
+    child::run(|| assert_eq!(write_pages(), 0, "threads")).well();
+}
+
+#[test]
+fn threads_write_where_the_kernel_does_not_by_itself() {
+    child::run(|| {
+        refuse_rings();
+        assert_ne!(write_pages(), 0, "threads");
+    })
+    .well();
+}
+
+/// A disk that is full would do the same: some of it is written, and the rest is an error.
+#[test]
+fn a_write_that_is_cut_short_is_told_and_goes_as_far_as_it_says() {
+    const LIMIT: usize = 10_000;
+    child::run(|| {
+        // SAFETY: nothing runs when the signal comes.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        let limit = rustix::process::Rlimit { current: Some(LIMIT as u64), maximum: Some(LIMIT as u64) };
+        rustix::process::setrlimit(rustix::process::Resource::Fsize, limit).unwrap();
+        let folder = Folder::new();
+        let (path, other) = (folder.join("file"), folder.join("other"));
+        let bytes: Vec<u8> = (0..64 << 10).map(|place: u32| (place / 3) as u8).collect();
+        fixed(1)
+            .run(|| {
+                let file = File::create(&path).unwrap();
+                let error = file.write_all_at(&bytes, 0).unwrap_err();
+                assert_eq!(error.raw_os_error(), Some(libc::EFBIG));
+                assert_eq!(file.write_at(&bytes, LIMIT as u64 - 1).unwrap(), 1, "as much as there is room for");
+                let mut stream = File::create(&other).unwrap();
+                assert_eq!(stream.write(&bytes).unwrap(), LIMIT);
+                assert_eq!(stream.stream_position().unwrap(), LIMIT as u64);
+                assert_eq!(stream.write(&bytes).unwrap_err().raw_os_error(), Some(libc::EFBIG));
+            })
+            .unwrap();
+        assert!(std::fs::read(&other).unwrap() == bytes[..LIMIT]);
+        let written = std::fs::read(&path).unwrap();
+        assert!(written[..LIMIT - 1] == bytes[..LIMIT - 1]);
+        assert_eq!(written[LIMIT - 1..], bytes[..1]);
+    })
+    .well();
+}
+
+#[test]
+fn errors_of_writes_are_those_of_the_system_and_a_long_write_is_one() {
+    guarded(|| {
+        let folder = Folder::new();
+        let path = folder.join("file");
+        std::fs::write(&path, "as it was").unwrap();
+        let runtime = background(1);
+        runtime.run(|| {
+            let file = File::open(&path).unwrap();
+            let refused = |result: io::Result<()>| {
+                assert_eq!(result.unwrap_err().raw_os_error(), Some(libc::EBADF), "it was opened to be read")
+            };
+            refused(file.write_at(b"not", 0).map(drop));
+            refused(file.write_all_at(b"not", 0));
+            let mut appended = File::options().append(true).open(&path).unwrap();
+            let mut also = File::options().append(true).open(&path).unwrap();
+            appended.write_all(b", and").unwrap();
+            also.write_all(b" more").unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"as it was, and more");
+            let file = File::create(&path).unwrap();
+            let much: Vec<u8> = (0..3 << 20).map(|place: u32| (place >> 3) as u8).collect();
+            assert_eq!(file.write_at(&much, 1).unwrap(), much.len());
+            assert!(std::fs::read(&path).unwrap()[1..] == much);
+            assert!(file.write_all_at(&[], 0).is_ok());
+        });
+        shut_down(runtime);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), (3 << 20) + 1);
+    });
 }
