@@ -154,7 +154,10 @@ impl Hound {
     fn insist(&self, mut op: impl FnMut() -> io::Result<usize>) -> usize {
         for micros in (0..200).step_by(7).cycle() {
             let token = CancelToken::new();
-            *self.token.lock().unwrap() = token.clone();
+            // Every other time nobody else knows of it: only time can end it then, however quick the others are.
+            if micros % 2 == 0 {
+                *self.token.lock().unwrap() = token.clone();
+            }
             match token.run(|| timeout(Duration::from_micros(micros), &mut op)) {
                 Ok(length) => return length,
                 Err(error) => match cause(&error) {
