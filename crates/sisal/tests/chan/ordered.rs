@@ -169,10 +169,12 @@ fn a_sender_that_waits_is_given_its_work_back_when_the_receiver_goes() {
         let gate = Gate::closed();
         let way = gate.way();
         let (tx, rx) = ordered(1);
+        let observer = tx.clone();
         let sender = spawn(move || {
             tx.send(move || way.pass().map(|()| 0).unwrap()).ok().unwrap();
             tx.send(|| 42).unwrap_err().into_inner()()
         });
+        until(|| observer.is_full());
         settle();
         drop(rx);
         gate.open();
