@@ -15,6 +15,9 @@ pub(crate) const CASES: &[Case] = &[
             run(|| {
                 let (_sender, receiver) = bounded::<u32>(1);
                 let waiter = named("waiter", move || receiver.recv().is_err());
+                while sisal::inspect::snapshot().unwrap().counts.parked == 0 {
+                    sisal::yield_now();
+                }
                 let pid = std::process::id().to_string();
                 let kill = sisal::process::Command::new("kill").args(["-QUIT", &pid]).status();
                 assert!(kill.unwrap().success());
