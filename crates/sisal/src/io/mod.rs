@@ -26,6 +26,7 @@ pub(crate) mod ring;
 mod slot;
 mod slots;
 pub(crate) mod source;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +34,7 @@ mod tests;
 pub(crate) const MOST_SLICES: usize = 1024;
 
 pub(crate) use self::copy::COPY_BUFFER;
-pub(crate) use self::slot::has_tasks;
+pub(crate) use self::tasks::has_tasks;
 pub use self::{
     copy::copy,
     error::is_cancelled,

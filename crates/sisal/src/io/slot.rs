@@ -24,9 +24,13 @@
 //! of, with a [pause](super::pauses): they stand in a list of their own, which only a close claims.
 #![allow(unsafe_code, reason = "waiters are linked into lists by pointer")]
 
+#[cfg(test)]
+mod tests;
+
 use super::epoll::Epoll;
 use super::slots;
 use super::source::Direction;
+use super::tasks::{self, Tasks};
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{ClaimToken, Waiter};
 use crate::fiber::who::Who;
@@ -37,9 +41,7 @@ use rustix::event::epoll::EventFlags;
 use std::io;
 use std::mem;
 use std::os::fd::BorrowedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
 
 /// Which slot, and of which generation.
@@ -106,37 +108,10 @@ struct Pausing(WaitList<Who>);
 // SAFETY: waiters are reached under the lock only.
 unsafe impl Send for Pausing {}
 
-/// How many tasks may wait for one direction. Most of that many will have been dropped, or have come twice: all are woken, and those that
-/// still want to wait come back.
-const MOST_TASKS: usize = 16;
-
 /// Who waits for one direction.
 struct Line {
     waiters: WaitList<Who>,
     tasks: Tasks,
-}
-
-/// Tasks that are to be woken, counted for the whole process.
-struct Tasks(Vec<Waker>);
-
-static TASKS: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether a task may be woken by a descriptor.
-pub(crate) fn has_tasks() -> bool {
-    // ORDERING: Acquire pairs with the Release in `wake_task`: whoever finds none finds also what they were woken to do.
-    TASKS.load(Ordering::Acquire) > 0
-}
-
-impl Tasks {
-    fn add(&mut self, task: Waker) {
-        TASKS.fetch_add(1, Ordering::Relaxed);
-        self.0.push(task);
-    }
-
-    /// Takes all, to [wake](wake_task) them: until then they count.
-    fn take(&mut self) -> Vec<Waker> {
-        mem::take(&mut self.0)
-    }
 }
 
 // SAFETY: waiters are reached under the lock only.
@@ -144,7 +119,7 @@ unsafe impl Send for Line {}
 
 impl Line {
     const fn new() -> Line {
-        Line { waiters: WaitList::new(), tasks: Tasks(Vec::new()) }
+        Line { waiters: WaitList::new(), tasks: Tasks::new() }
     }
 }
 
@@ -271,12 +246,12 @@ impl Slot {
         let mut mine = Some(task.clone());
         let mut crowd = Vec::new();
         let enlisted = self.enter(direction, seen, fd, Some(hearer), |line| {
-            if line.tasks.0.len() == MOST_TASKS {
+            if line.tasks.are_many() {
                 crowd = line.tasks.take();
             }
             mine.take().into_iter().for_each(|task| line.tasks.add(task));
         });
-        crowd.into_iter().for_each(wake_task);
+        crowd.into_iter().for_each(tasks::wake);
         enlisted
     }
 
@@ -349,7 +324,7 @@ impl Slot {
         drop(state);
         registered.iter().chain(&also).for_each(|epoll| epoll.delete(fd));
         claimed.into_iter().flatten().for_each(&mut wake);
-        tasks.into_iter().flatten().for_each(wake_task);
+        tasks.into_iter().flatten().for_each(tasks::wake);
     }
 
     /// Gives the slot back, when nobody waits any more and the descriptor is about to go.
@@ -394,18 +369,8 @@ impl Slot {
         drop(state);
         claimed.into_iter().flatten().for_each(|claimed| wake(claimed.into_token()));
         others.into_iter().flatten().flatten().for_each(wake);
-        tasks.into_iter().flatten().for_each(wake_task);
+        tasks.into_iter().flatten().for_each(tasks::wake);
     }
-}
-
-/// The waker of a task is somebody else's code: it may panic, and then that is its own affair.
-fn wake_task(task: Waker) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| task.wake())) {
-        // Its drop may panic too.
-        mem::forget(payload);
-    }
-    // ORDERING: Release pairs with the Acquire in `has_tasks`.
-    TASKS.fetch_sub(1, Ordering::Release);
 }
 
 /// An event was heard for `key`.
@@ -422,124 +387,7 @@ pub(super) fn forget_deaf() {
         if state.forget_deaf() {
             let tasks = [state.readers.tasks.take(), state.writers.tasks.take()];
             drop(state);
-            tasks.into_iter().flatten().for_each(wake_task);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::epoll::EpollDriver;
-    use super::*;
-    use crate::sched::driver::Driver;
-    use std::os::fd::{AsFd, OwnedFd};
-    use std::sync::OnceLock;
-    use std::sync::atomic::AtomicBool;
-    use std::task::Wake;
-    use std::time::Duration;
-
-    impl Slot {
-        /// Whether somebody waits for what no event tells of.
-        pub(in super::super) fn has_pausing(&self) -> bool {
-            self.state.lock().pausing.0.any(|_| true)
-        }
-    }
-
-    #[test]
-    fn keys_survive_the_kernel() {
-        let key = Key { index: 7, generation: u32::MAX };
-        assert_eq!(Key::from_u64(key.to_u64()), key);
-    }
-
-    /// A descriptor whose task waits to read.
-    struct Awaited {
-        slot: &'static Slot,
-        reader: OwnedFd,
-        writer: OwnedFd,
-        wakes: AtomicUsize,
-    }
-
-    impl Awaited {
-        fn new(slot: &'static Slot) -> Arc<Awaited> {
-            let (reader, writer) = rustix::pipe::pipe().unwrap();
-            Arc::new(Awaited { slot, reader, writer, wakes: AtomicUsize::new(0) })
-        }
-
-        fn wait(&self, task: &Waker, epoll: &Arc<Epoll>) {
-            let edges = self.slot.edges(Direction::Read);
-            let enlisted = self.slot.enlist_task(Direction::Read, edges, task, self.reader.as_fd(), epoll).unwrap();
-            assert!(matches!(enlisted, Enlisted::Waiting));
-        }
-
-        fn wakes(&self) -> usize {
-            self.wakes.load(Ordering::Relaxed)
-        }
-
-        fn become_ready(&self) {
-            rustix::io::write(&self.writer, b"!").unwrap();
-        }
-    }
-
-    impl Wake for Awaited {
-        fn wake(self: Arc<Awaited>) {
-            self.wakes.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Two descriptors. The task that is woken first closes the other one's, and has its slot serve a third.
-    struct Replacing {
-        both: [Arc<Awaited>; 2],
-        third: OnceLock<Arc<Awaited>>,
-        has_begun: AtomicBool,
-        epoll: Arc<Epoll>,
-    }
-
-    struct Replace {
-        number: usize,
-        replacing: Arc<Replacing>,
-    }
-
-    impl Wake for Replace {
-        fn wake(self: Arc<Replace>) {
-            let Replacing { both, third, has_begun, epoll } = &*self.replacing;
-            if has_begun.swap(true, Ordering::Relaxed) {
-                // Woken by the close.
-                return;
-            }
-            let other = &both[1 - self.number];
-            other.slot.close(other.reader.as_fd(), |_| unreachable!("only tasks wait"));
-            other.slot.renew();
-            let new = third.get_or_init(|| Awaited::new(other.slot));
-            new.wait(&Arc::clone(new).into(), epoll);
-        }
-    }
-
-    /// Both events come together, so when the first is handled the kernel has told of the second already.
-    #[test]
-    fn an_event_for_what_was_closed_wakes_nobody_who_waits_at_its_slot_now() {
-        let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
-        let epoll = Arc::new(Epoll::new(bell.as_fd()).unwrap());
-        let driver = EpollDriver::new(Arc::clone(&epoll));
-        let both = [Awaited::new(slots::allocate()), Awaited::new(slots::allocate())];
-        let (third, has_begun) = (OnceLock::new(), AtomicBool::new(false));
-        let replacing = Arc::new(Replacing { both, third, has_begun, epoll });
-        for (number, awaited) in replacing.both.iter().enumerate() {
-            let task = Arc::new(Replace { number, replacing: Arc::clone(&replacing) });
-            awaited.wait(&task.into(), &replacing.epoll);
-        }
-        replacing.both.iter().for_each(|awaited| awaited.become_ready());
-        let mut no_fiber = |_| unreachable!("only tasks wait");
-        assert_eq!(driver.turn(Some(Duration::ZERO), &mut no_fiber), 2, "events");
-
-        let third = replacing.third.get().unwrap();
-        assert_eq!(third.wakes(), 0, "by an event that was for another");
-        assert_eq!(third.slot.edges(Direction::Read), Edges::NONE);
-        third.become_ready();
-        assert_eq!(driver.turn(Some(Duration::ZERO), &mut no_fiber), 1);
-        assert_eq!(third.wakes(), 1);
-        let live = &replacing.both[usize::from(std::ptr::eq(third.slot, replacing.both[0].slot))];
-        for awaited in [live, third] {
-            awaited.slot.release(awaited.reader.as_fd());
+            tasks.into_iter().flatten().for_each(tasks::wake);
         }
     }
 }
