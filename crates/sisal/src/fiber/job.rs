@@ -11,7 +11,7 @@ use super::spans::Origin;
 use super::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::reason::Place;
-use std::cell::OnceCell;
+use std::cell::UnsafeCell;
 use std::iter;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -28,7 +28,7 @@ pub(crate) struct Job {
     /// Where it was put aside.
     pub(crate) origin: Origin,
     /// There once it is exposed. Dropped by [`conceal`](Self::conceal): a fork that nobody has seen has nothing to drop, and does not look.
-    exposed: ManuallyDrop<OnceCell<Arc<Exposed>>>,
+    exposed: UnsafeCell<ManuallyDrop<Option<Arc<Exposed>>>>,
 }
 
 /// What others see of a job. Counted, since they may look at it late.
@@ -59,29 +59,43 @@ impl Job {
             older: owner.jobs.get(),
             scope: owner.scope.get(),
             origin: Origin::here(),
-            exposed: ManuallyDrop::new(OnceCell::new()),
+            exposed: UnsafeCell::new(ManuallyDrop::new(None)),
         }
     }
 
-    /// Nobody will touch the job by what others see of it: lets go of that.
-    pub(crate) fn conceal(&mut self) {
-        drop(self.exposed.take());
+    /// Lets go of what others see of the job. By its owner.
+    ///
+    /// # Safety
+    /// Nobody will touch the job by that, and nobody holds a reference to it.
+    pub(crate) unsafe fn conceal(&self) {
+        // SAFETY: the caller's promise.
+        drop(unsafe { &mut *self.exposed.get() }.take());
     }
 
-    /// Makes the cell: from now on others can see the job.
+    /// From now on others can see the job. By its owner, who could see it alone.
     pub(crate) fn expose(&self) -> &Arc<Exposed> {
-        self.exposed.get_or_init(|| Arc::new(Exposed { cell: ClaimCell::new(), node: CancelNode::new(None) }))
+        debug_assert!(self.exposed().is_none(), "INVARIANT: exposed once");
+        let exposed = Arc::new(Exposed { cell: ClaimCell::new(), node: CancelNode::new(None) });
+        // SAFETY: the owner alone knows of the job, and has no reference to what was none.
+        unsafe { &mut *self.exposed.get() }.insert(exposed)
+    }
+
+    /// What others see of the job, if they can.
+    #[inline]
+    fn exposed(&self) -> Option<&Arc<Exposed>> {
+        // SAFETY: changed by the owner only, before others can see the job and when they are done.
+        unsafe { &*self.exposed.get() }.as_ref()
     }
 
     /// The cell, if others can see the job.
     #[inline]
     pub(crate) fn cell(&self) -> Option<&ClaimCell<Who>> {
-        self.exposed.get().map(|exposed| &exposed.cell)
+        self.exposed().map(|exposed| &exposed.cell)
     }
 
     /// What is cancelled with the owner of an exposed job.
-    pub(crate) fn node(&self) -> &CancelNode {
-        &self.expose().node
+    pub(crate) fn node(&self) -> Option<&CancelNode> {
+        self.exposed().map(|exposed| &exposed.node)
     }
 }
 
@@ -107,7 +121,7 @@ impl FiberRef {
     /// The jobs of this fiber that nobody else can see, the newest first. Those that others can see are all older.
     pub(crate) fn hidden(self) -> impl Iterator<Item = NonNull<Job>> {
         // SAFETY: jobs in the list stay until they are taken off.
-        let is_hidden = |job: &NonNull<Job>| unsafe { job.as_ref() }.exposed.get().is_none();
+        let is_hidden = |job: &NonNull<Job>| unsafe { job.as_ref() }.exposed().is_none();
         // SAFETY: as above.
         iter::successors(self.jobs.get(), |job| unsafe { job.as_ref() }.older).take_while(is_hidden)
     }
@@ -118,8 +132,8 @@ impl FiberRef {
         while let Some(job) = next {
             // SAFETY: jobs in the list stay until they are taken off.
             let job = unsafe { job.as_ref() };
-            if let Some(exposed) = job.exposed.get() {
-                exposed.node.cancel(Cause::Request, poke);
+            if let Some(node) = job.node() {
+                node.cancel(Cause::Request, poke);
             }
             next = job.older;
         }

@@ -16,7 +16,8 @@ use std::time::SystemTime;
 ///
 /// Reads of what is in the page cache are done at once; all else is done by the kernel, or by a thread, while the fiber waits. Several fibers
 /// may use one file; it has one position, which reads, writes and seeks move, and [`read_at`](Self::read_at) and
-/// [`write_at`](Self::write_at) don't.
+/// [`write_at`](Self::write_at) don't. Whoever else has the open file, here or in another process, moves it too, and nothing that one of them
+/// writes is lost; but once a descriptor has been given away, or if it came from elsewhere, threads do what is not in memory.
 ///
 /// Dropping it closes it right here. That is quick, but for files on servers, and for large ones whose last name was removed.
 ///
@@ -263,14 +264,32 @@ impl File {
     }
 }
 
+impl File {
+    fn new(inner: fs::File, position: Position) -> File {
+        File { inner, opened: Arc::new(Opened { position, nowait: Nowait::new() }) }
+    }
+
+    /// One that was opened just now, so that nobody else has it.
+    pub(super) fn fresh(inner: fs::File) -> File {
+        File::new(inner, Position::own())
+    }
+
+    /// The file below, for somebody else.
+    fn share(&self) -> &fs::File {
+        self.opened.position.share();
+        &self.inner
+    }
+}
+
 impl From<fs::File> for File {
     fn from(inner: fs::File) -> File {
-        File { inner, opened: Arc::new(Opened { position: Position::new(), nowait: Nowait::new() }) }
+        File::new(inner, Position::shared())
     }
 }
 
 impl From<File> for fs::File {
     fn from(file: File) -> fs::File {
+        file.share();
         file.inner
     }
 }
@@ -283,30 +302,30 @@ impl From<OwnedFd> for File {
 
 impl From<File> for OwnedFd {
     fn from(file: File) -> OwnedFd {
-        file.inner.into()
+        fs::File::from(file).into()
     }
 }
 
 impl From<File> for Stdio {
     fn from(file: File) -> Stdio {
-        file.inner.into()
+        fs::File::from(file).into()
     }
 }
 
 impl AsFd for File {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inner.as_fd()
+        self.share().as_fd()
     }
 }
 
 impl AsRawFd for File {
     fn as_raw_fd(&self) -> RawFd {
-        self.inner.as_raw_fd()
+        self.share().as_raw_fd()
     }
 }
 
 impl IntoRawFd for File {
     fn into_raw_fd(self) -> RawFd {
-        self.inner.into_raw_fd()
+        fs::File::from(self).into_raw_fd()
     }
 }

@@ -102,14 +102,14 @@ impl OpenOptions {
             && let Some(file) = cached::open(path).and_then(cached::settle)
         {
             park::pay_fuel(Location::caller());
-            return Ok(file.into());
+            return Ok(File::fresh(file));
         }
         let opened = on_thread(|| {
             let file = self.inner.open(path)?;
             cached::learn(&file);
             Ok::<_, io::Error>(file)
         });
-        opened.map(File::from)
+        opened.map(File::fresh)
     }
 }
 

@@ -24,7 +24,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     if in_fiber()
         && let Some(file) = cached::open(path)
     {
-        File::from(file).read_to_end(&mut bytes)?;
+        File::fresh(file).read_to_end(&mut bytes)?;
         return Ok(bytes);
     }
     on_thread(|| {

@@ -246,9 +246,7 @@ impl Slot {
         let mut mine = Some(task.clone());
         let mut crowd = Vec::new();
         let enlisted = self.enter(direction, seen, fd, Some(hearer), |line| {
-            if line.tasks.are_many() {
-                crowd = line.tasks.take();
-            }
+            crowd = line.tasks.take_crowd();
             mine.take().into_iter().for_each(|task| line.tasks.add(task));
         });
         crowd.into_iter().for_each(tasks::wake);

@@ -7,9 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
 
-/// How many tasks may wait for one direction. Most of that many will have been dropped, or have come twice: all are woken, and those that
-/// still want to wait come back.
-const MOST: usize = 16;
+/// How many tasks may wait for one direction at first. Most of more will have been dropped, or have come twice: all are woken, and those that
+/// still want to wait come back. They find room for twice as many, so that those who are alive do not drive each other out for ever.
+const FEW: usize = 16;
 
 static ALL: AtomicUsize = AtomicUsize::new(0);
 
@@ -20,26 +20,35 @@ pub(crate) fn has_tasks() -> bool {
 }
 
 /// Tasks that are to be woken together.
-pub(super) struct Tasks(Vec<Waker>);
+pub(super) struct Tasks {
+    wakers: Vec<Waker>,
+    /// How many are no crowd.
+    room: usize,
+}
 
 impl Tasks {
     pub(super) const fn new() -> Tasks {
-        Tasks(Vec::new())
+        Tasks { wakers: Vec::new(), room: FEW }
     }
 
     pub(super) fn add(&mut self, task: Waker) {
         ALL.fetch_add(1, Ordering::Relaxed);
-        self.0.push(task);
+        self.wakers.push(task);
     }
 
-    /// Whether all had better be woken before another is added.
-    pub(super) fn are_many(&self) -> bool {
-        self.0.len() >= MOST
+    /// Takes all that had better be woken before another is added, to [wake](wake) them: until then they count.
+    pub(super) fn take_crowd(&mut self) -> Vec<Waker> {
+        if self.wakers.len() < self.room {
+            return Vec::new();
+        }
+        self.room *= 2;
+        mem::take(&mut self.wakers)
     }
 
-    /// Takes all, to [wake](wake) them: until then they count.
+    /// Takes all, since what they wait for has come, to [wake](wake) them: until then they count.
     pub(super) fn take(&mut self) -> Vec<Waker> {
-        mem::take(&mut self.0)
+        self.room = FEW;
+        mem::take(&mut self.wakers)
     }
 }
 

@@ -96,7 +96,7 @@ where
     let own = ManuallyDrop::new(b);
     // SAFETY: of the two, one is used: this one once others have seen it, or the first half has panicked; else our own, which the
     // compiler need not read back from memory that others could reach.
-    let mut half = Half::new(me, place, unsafe { ptr::read(&*own) });
+    let half = Half::new(me, place, unsafe { ptr::read(&*own) });
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
     worker.look_around(me, place);
@@ -113,7 +113,7 @@ where
     (first, b())
 }
 
-/// The second half of a fork.
+/// The second half of a fork. Shared with whoever takes it: its owner, too, has no exclusive reference once it is put aside.
 #[repr(C)]
 struct Half<B, RB> {
     job: Job,
@@ -156,8 +156,9 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         let half = unsafe { job.cast::<Self>().as_ref() };
         // SAFETY: the caller's promise.
         let f = unsafe { half.take() };
+        let node = half.job.node().unwrap_or_else(|| unreachable!("INVARIANT: else nobody could have taken it"));
         let result = catch_unwind(AssertUnwindSafe(|| match half.job.scope {
-            None => scope::within(Entry::Child(half.job.node()), Moment::NEVER, |_| f()),
+            None => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
             // SAFETY: the scope is around the frame of the owner, which stays.
             Some(scope) => match &unsafe { scope.as_ref() }.node {
                 Some(node) => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
@@ -169,10 +170,11 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// Others have seen the half: takes it, unless one of them has.
-    fn reclaim(&mut self) -> bool {
+    fn reclaim(&self) -> bool {
         let is_ours = self.job.cell().is_none_or(|cell| cell.take());
         if is_ours {
-            self.job.conceal();
+            // SAFETY: ours, and nobody here holds what is let go of.
+            unsafe { self.job.conceal() };
         }
         is_ours
     }
@@ -180,7 +182,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     /// Others have seen the half, which was put aside: runs it, or waits for whoever does.
     #[cold]
     #[inline(never)]
-    fn settle(&mut self, me: FiberRef, place: Place) -> RB {
+    fn settle(&self, me: FiberRef, place: Place) -> RB {
         if !self.reclaim() {
             return self.wait(me, place).unwrap_or_else(|payload| resume_unwind(payload));
         }
@@ -191,7 +193,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// Another has taken the half, which was put aside: waits for its result.
-    fn wait(&mut self, me: FiberRef, place: Place) -> thread::Result<RB> {
+    fn wait(&self, me: FiberRef, place: Place) -> thread::Result<RB> {
         let cell = self.job.cell().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
@@ -202,7 +204,8 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
             park::park(&wait, &waiting);
         }
         me.take_back(self.as_job());
-        self.job.conceal();
+        // SAFETY: the thief is done, and nobody here holds what is let go of.
+        unsafe { self.job.conceal() };
         // SAFETY: the thief has written it, and touches it no more.
         unsafe { (*self.result.get()).assume_init_read() }
     }
@@ -210,7 +213,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     /// The first half has panicked: when the second, which was put aside, has ended, or else was dropped, that goes on.
     #[cold]
     #[inline(never)]
-    fn end_with(&mut self, payload: Box<dyn Any + Send>, me: FiberRef, place: Place) -> ! {
+    fn end_with(&self, payload: Box<dyn Any + Send>, me: FiberRef, place: Place) -> ! {
         if self.job.cell().is_some() && !self.reclaim() {
             drop(self.wait(me, place));
         } else {

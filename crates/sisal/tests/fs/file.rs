@@ -3,6 +3,8 @@ use sisal::fs::{self, File, FileTimes, OpenOptions, TryLockError};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 #[test]
@@ -177,6 +179,47 @@ fn files_whose_size_nobody_knows_are_read_to_their_end() {
             let mut text = String::new();
             File::open(path).unwrap().read_to_string(&mut text).unwrap();
             assert!(text.ends_with('\n') && text.lines().count() > 10, "{path}: {text}");
+        }
+    });
+}
+
+/// The position of an open file is one for all who have it, in this process or another: what each writes comes after what was written before.
+#[test]
+fn who_else_has_the_open_file_loses_nothing() {
+    const LINES: usize = 500;
+    type Give = fn(&Path) -> (File, std::fs::File);
+    let ways: [Give; 4] = [
+        |path| {
+            let file = std::fs::File::create(path).unwrap();
+            (File::from(file.try_clone().unwrap()), file)
+        },
+        |path| {
+            let file = File::create(path).unwrap();
+            let given = file.try_clone().unwrap().into();
+            (file, given)
+        },
+        |path| {
+            let file = File::create(path).unwrap();
+            let given = OwnedFd::from(file.try_clone().unwrap()).into();
+            (file, given)
+        },
+        |path| {
+            let file = File::create(path).unwrap();
+            let given = file.as_fd().try_clone_to_owned().unwrap().into();
+            (file, given)
+        },
+    ];
+    everywhere(|| {
+        let folder = Folder::new();
+        for (way, give) in ways.iter().enumerate() {
+            let path = folder.join(way.to_string());
+            let (mut ours, mut theirs) = give(&path);
+            let other = thread::spawn(move || (0..LINES).for_each(|_| theirs.write_all(b"theirs\n").unwrap()));
+            (0..LINES).for_each(|_| ours.write_all(b"ours\n").unwrap());
+            sisal::blocking(|| other.join().unwrap());
+            let text = std::fs::read_to_string(&path).unwrap();
+            let count = |line| text.lines().filter(|other| *other == line).count();
+            assert_eq!((count("ours"), count("theirs"), text.lines().count()), (LINES, LINES, 2 * LINES), "way {way}");
         }
     });
 }

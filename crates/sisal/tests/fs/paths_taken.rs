@@ -26,14 +26,12 @@ fn read_cold_pages() -> usize {
     let folder = Folder::new();
     let path = folder.join("file");
     std::fs::write(&path, (0..PAGES).flat_map(|page| [byte_of(page); PAGE]).collect::<Vec<u8>>()).unwrap();
-    let file = std::fs::File::open(&path).unwrap();
-    file.sync_all().unwrap();
-    // Each page by itself, or the first would bring others.
-    fadvise(&file, 0, None, Advice::Random).unwrap();
-    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    // Opened here: that takes a thread, too.
+    let file = Arc::new(File::open(&path).unwrap());
+    let other = std::fs::File::open(&path).unwrap();
+    other.sync_all().unwrap();
+    fadvise(&other, 0, None, Advice::DontNeed).unwrap();
     let runtime = watched(fixed(2).name("cold").build().unwrap());
-    // Opened already: that takes a thread, too.
-    let file = Arc::new(File::from(file));
     let readers = (PAGES / 2..PAGES).map(|page| {
         let file = Arc::clone(&file);
         runtime.spawn(move || {
@@ -61,7 +59,7 @@ fn write_pages() -> usize {
     let folder = Folder::new();
     let (path, other) = (folder.join("file"), folder.join("other"));
     let runtime = watched(fixed(2).name("pen").build().unwrap());
-    let file = Arc::new(File::from(std::fs::File::create(&path).unwrap()));
+    let file = Arc::new(File::create(&path).unwrap());
     let writers = (0..PAGES).map(|page| {
         let file = Arc::clone(&file);
         runtime.spawn(move || {
@@ -72,7 +70,7 @@ fn write_pages() -> usize {
             }
         })
     });
-    let mut stream = File::from(std::fs::File::create(&other).unwrap());
+    let mut stream = File::create(&other).unwrap();
     let streamer = runtime.spawn(move || {
         for page in 0..PAGES {
             match page % 2 {
@@ -225,4 +223,34 @@ fn errors_of_writes_are_those_of_the_system_and_a_long_write_is_one() {
         shut_down(runtime);
         assert_eq!(std::fs::metadata(&path).unwrap().len(), (3 << 20) + 1);
     });
+}
+
+/// Two fibers at one file want its position: while one waits for the kernel, the other can only wait for it, and there is no thread to do so.
+#[test]
+fn fibers_share_a_file_where_no_thread_can_be_had() {
+    const ROUNDS: usize = 200;
+    child::run(|| {
+        let folder = Folder::new();
+        let path = folder.join("file");
+        let file = File::create(&path).unwrap();
+        let runtime = background(1);
+        // Room for what is small; not for the stack of a thread.
+        let all = Some(linux::mapped() as u64 + (1 << 20));
+        rustix::process::setrlimit(
+            rustix::process::Resource::As,
+            rustix::process::Rlimit { current: all, maximum: all },
+        )
+        .unwrap();
+        assert!(std::thread::Builder::new().spawn(|| ()).is_err());
+        let writers = [b'a', b'b'].map(|byte| {
+            let mut file = file.try_clone().unwrap();
+            runtime.spawn(move || (0..ROUNDS).for_each(|_| file.write_all(&[byte; 16]).unwrap()))
+        });
+        join_all(writers).into_iter().for_each(Result::unwrap);
+        let written = std::fs::read(&path).unwrap();
+        assert!(written.chunks(16).all(|chunk| chunk.iter().all(|byte| *byte == chunk[0])));
+        assert_eq!(written.len(), 2 * ROUNDS * 16);
+        std::process::exit(0);
+    })
+    .well();
 }

@@ -113,3 +113,26 @@ fn an_event_for_what_was_closed_wakes_nobody_who_waits_at_its_slot_now() {
         awaited.slot.release(awaited.reader.as_fd());
     }
 }
+
+/// More tasks than are thought to be alive: those who are sent away come back, and in the end all stand there.
+#[test]
+fn a_crowd_of_tasks_comes_to_rest() {
+    const TASKS: usize = 100;
+    let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+    let epoll = Arc::new(Epoll::new(bell.as_fd()).unwrap());
+    let driver = EpollDriver::new(Arc::clone(&epoll));
+    let slot = slots::allocate();
+    let awaited = Awaited::new(slot);
+    let mut come = 0;
+    let mut gone = TASKS;
+    while gone > 0 {
+        (0..gone).for_each(|_| awaited.wait(&Arc::clone(&awaited).into(), &epoll));
+        come += gone;
+        gone = awaited.wakes.swap(0, Ordering::Relaxed);
+        assert!(come < 10 * TASKS, "they drive each other out");
+    }
+    awaited.become_ready();
+    assert_eq!(driver.turn(Some(Duration::ZERO), &mut |_| unreachable!("only tasks wait")), 1);
+    assert_eq!(awaited.wakes(), TASKS);
+    slot.release(awaited.reader.as_fd());
+}
