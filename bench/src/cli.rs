@@ -163,7 +163,7 @@ CONTESTANTS
     References are shown but not counted in the ratio: OS threads everywhere (but with kanal where fibers
     are forced onto two threads), stackless tasks where the stack is what is measured, rayon where others'
     tasks park or wait, may where others' senders wait for room, everyone but rayon where it is what sisal's
-    idling is set against, and serial.
+    idling is set against, and serial. To sum and to compress there is a ratio to OS threads besides.
 
 HOW IT MEASURES
     Every contestant runs in a process of its own, warms up, and is measured once; the processes of a

@@ -72,8 +72,14 @@ pub(super) static CASES: &[Case] = &[
     Case::new("tree-20", "the same of 2,097,151 nodes", "ns per fork", [tree(20, 50, WORKERS), tree(20, 10, WORKERS)]),
     Case::new("tree-20-1w", "the same on 1 worker", "ns per fork", [tree(20, 50, 1), tree(20, 10, 1)]),
     Case::new("fib-35", "fib(35) with a fork at every call", "ms", [fib(35), fib(35)]),
-    Case::new("sum-10m", "the sum of 10M numbers of 8 bytes", "ms", [sum(10_000_000, 100), sum(10_000_000, 20)]),
-    Case::new("sum-100m", "the sum of 100M numbers of 8 bytes", "ms", [sum(100_000_000, 10), sum(100_000_000, 3)]),
+    Case {
+        against: &["threads"],
+        ..Case::new("sum-10m", "the sum of 10M numbers of 8 bytes", "ms", [sum(10_000_000, 100), sum(10_000_000, 20)])
+    },
+    Case {
+        against: &["threads"],
+        ..Case::new("sum-100m", "the sum of 100M numbers of 8 bytes", "ms", [sum(100_000_000, 10), sum(100_000_000, 3)])
+    },
     Case::new(
         "sort-10m",
         "10M numbers of 8 bytes put in order, equal ones in any",

@@ -19,7 +19,7 @@ const ROUNDS: usize = 7;
 const FEW_ROUNDS: usize = 3;
 /// The contestant every ratio is about.
 pub const SUBJECT: &str = "sisal";
-/// Contestants that are no runtime: shown in every case they can run, never part of a ratio.
+/// Contestants that are no runtime: shown in every case they can run, never part of the ratio to the best peer.
 const ALWAYS_REFERENCE: &[&str] = &["threads", "threads+crossbeam", "serial"];
 /// The tables, in the order `--case all` runs them.
 static TABLES: [&[Case]; 5] = [tasks::CASES, waiting::CASES, outside::CASES, compute::CASES, programs::CASES];
@@ -41,6 +41,8 @@ pub struct Case {
     pub judged: Judged,
     /// Times that have a ratio of their own besides: the smaller the better.
     pub also: &'static [Judged],
+    /// References that the case has a ratio to besides.
+    pub against: &'static [&'static str],
     /// Whether a small or a large judged figure is good.
     pub better: Better,
     /// Whether allocation rules the figure, so that rows with mimalloc are worth having.
@@ -111,6 +113,7 @@ impl Case {
             extras: &[],
             judged: Judged::Headline,
             also: &[],
+            against: &[],
             better: Better::Lower,
             allocates: false,
             references: &[],

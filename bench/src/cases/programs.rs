@@ -16,7 +16,7 @@ const fn gz(bytes: usize, expands: bool) -> Work {
 
 /// A rate, of text.
 const fn rate(name: &'static str, about: &'static str, work: [Work; 2]) -> Case {
-    Case { cpu_unit: "ms", better: Better::Higher, ..Case::new(name, about, "MB per s", work) }
+    Case { cpu_unit: "ms", against: &["threads"], better: Better::Higher, ..Case::new(name, about, "MB per s", work) }
 }
 
 /// The full size, then the quick one.

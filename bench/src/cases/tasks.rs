@@ -120,6 +120,7 @@ pub(super) static CASES: &[Case] = &[
     },
     Case {
         extras: LATENESS,
+        also: &[Judged::Cpu, Judged::Extra("p99")],
         ..Case::new(
             "sleepers",
             "1M sleeps of 1 to 1,000 ms, until the last is over",
@@ -130,6 +131,7 @@ pub(super) static CASES: &[Case] = &[
     Case {
         extras: LATENESS,
         judged: Judged::Cpu,
+        also: &[Judged::Extra("p99")],
         ..Case::new(
             "sleepers-30k",
             "30,000 sleeps of 1 to 1,000 ms, until the last is over; the ratio is of CPU time",

@@ -7,7 +7,7 @@ use crate::cases::Judged;
 use crate::stats::Spread;
 
 /// The case as one line of JSON. Beside the figures: who is a reference only, what the ratio is of,
-/// and the ratio with mimalloc where there are such rows.
+/// the ratio with mimalloc where there are such rows, and those of further figures and to references that the case names.
 pub fn json(result: &CaseResult) -> String {
     let case = result.case;
     let rows: Vec<String> = result.rows.iter().map(json_row).collect();
@@ -34,6 +34,11 @@ pub fn json(result: &CaseResult) -> String {
         let value = |by| result.ratio_also(by).map_or_else(|| "null".to_owned(), |ratio| ratio.value.to_string());
         let ratios: Vec<String> = case.also.iter().map(|by| format!("{}:{}", quoted(key(*by)), value(*by))).collect();
         let _ = write!(text, r#","ratios":{{{}}}"#, ratios.join(","));
+    }
+    if !case.against.is_empty() {
+        let value = |name| result.ratio_to(name).map_or_else(|| "null".to_owned(), |ratio| ratio.value.to_string());
+        let ratios: Vec<String> = case.against.iter().map(|name| format!("{}:{}", quoted(name), value(name))).collect();
+        let _ = write!(text, r#","ratio_to":{{{}}}"#, ratios.join(","));
     }
     text.push('}');
     text
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_ratio_that_is_not_there_is_null() {
-        let text = json(&result("sleepers", vec![row("smol", Allocator::System, 4.0, 1.0)]));
+        let text = json(&result("yield-2", vec![row("smol", Allocator::System, 4.0, 1.0)]));
         assert!(text.ends_with(r#""ratio":null}"#), "{text}");
         let text = json(&result("spawn-100", Vec::new()));
         assert!(text.ends_with(r#""ratio":null,"ratio_mimalloc":null}"#), "{text}");

@@ -30,6 +30,11 @@ pub fn markdown(result: &CaseResult) -> String {
             let _ = write!(text, "\n{SUBJECT} to the best peer ({best}), {}: **{value:.2}**\n", name(*by));
         }
     }
+    for reference in case.against {
+        if let Some(Ratio { value, best }) = result.ratio_to(reference) {
+            let _ = write!(text, "\n{SUBJECT} to {best}: **{value:.2}**\n");
+        }
+    }
     text
 }
 

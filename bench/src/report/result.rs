@@ -100,18 +100,29 @@ impl Row {
 impl CaseResult {
     /// sisal's ratio to the best peer with that allocator; `None` if either did not run.
     pub fn ratio(&self, allocator: Allocator) -> Option<Ratio> {
-        self.ratio_by(self.case.judged, self.case.better, allocator)
+        self.ratio_by(self.case.judged, self.case.better, allocator, |contestant| !self.case.is_reference(contestant))
     }
 
     /// The ratio of one of the further times, with the system's allocator.
     pub fn ratio_also(&self, by: Judged) -> Option<Ratio> {
-        self.ratio_by(by, Better::Lower, Allocator::System)
+        self.ratio_by(by, Better::Lower, Allocator::System, |contestant| !self.case.is_reference(contestant))
     }
 
-    fn ratio_by(&self, by: Judged, better: Better, allocator: Allocator) -> Option<Ratio> {
+    /// The ratio to one contestant, with the system's allocator.
+    pub fn ratio_to(&self, other: &str) -> Option<Ratio> {
+        self.ratio_by(self.case.judged, self.case.better, Allocator::System, |contestant| contestant == other)
+    }
+
+    fn ratio_by(
+        &self,
+        by: Judged,
+        better: Better,
+        allocator: Allocator,
+        counts: impl Fn(&str) -> bool,
+    ) -> Option<Ratio> {
         let rows = || self.rows.iter().filter(|row| row.allocator == allocator);
         let ours = rows().find(|row| row.contestant == SUBJECT)?.judged(by);
-        let peers = rows().filter(|row| row.contestant != SUBJECT && !self.case.is_reference(row.contestant));
+        let peers = rows().filter(|row| row.contestant != SUBJECT && counts(row.contestant));
         // What sisal takes of a peer's time, or a peer has of sisal's rate.
         let ratio = |row: &Row| Ratio {
             best: row.contestant,
@@ -200,6 +211,17 @@ mod tests {
         assert_eq!(result.ratio_also(Judged::Cpu), Some(Ratio { value: 1.5, best: "may" }));
         assert_eq!(result.ratio_also(Judged::Extra("p99")), Some(Ratio { value: 4.0 / 3.0, best: "tokio" }));
         assert_eq!(result.ratio_also(Judged::Extra("p50")), None);
+    }
+
+    #[test]
+    fn a_reference_has_a_ratio_of_its_own() {
+        let rows = [("sisal", 3.0), ("rayon", 4.0), ("threads", 2.0)];
+        let result = result("sum-10m", rows.map(|(name, figure)| row(name, Allocator::System, figure, 1.0)).into());
+        assert_eq!(result.ratio(Allocator::System), Some(Ratio { value: 0.75, best: "rayon" }));
+        assert_eq!(result.ratio_to("threads"), Some(Ratio { value: 1.5, best: "threads" }));
+        assert_eq!(result.ratio_to("serial"), None);
+        assert!(crate::report::json(&result).ends_with(r#""ratio":0.75,"ratio_to":{"threads":1.5}}"#));
+        assert!(crate::report::markdown(&result).ends_with("sisal to threads: **1.50**\n"));
     }
 
     #[test]
