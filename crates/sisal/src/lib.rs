@@ -99,6 +99,7 @@ pub use crate::{
     },
     prim::cancel::{Cancelled, Cause},
     runtime::{Runtime, ShutdownReport, run},
+    sched::no_park::{NoPark, no_park},
     select::Select,
     settings::BuildError,
     spawn::{Builder, Handle, SpawnError, SpawnErrorKind, Stats, spawn, spawn_local, spawn_on, try_spawn},

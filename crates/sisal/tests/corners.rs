@@ -184,3 +184,42 @@ fn what_is_spawned_on_a_worker_while_the_runtime_stops_ends_as_cancelled() {
         }
     });
 }
+
+/// Only debug builds look.
+#[cfg(debug_assertions)]
+#[test]
+fn a_wait_that_a_fiber_has_said_it_would_not_make_is_named() {
+    const WHICH: &str = "SISAL_TEST_WAIT";
+    let forbidden: [(fn(), &str); 3] = [
+        (|| sleep(LONG).unwrap(), "was about to wait (asleep) at crates/sisal/tests/corners.rs"),
+        (|| sisal::chan::bounded(0).1.recv().unwrap(), "said by the no_park guard at crates/sisal/tests/corners.rs"),
+        (|| (0..2).for_each(|_| yield_now()), "was about to give way at crates/sisal/tests/corners.rs"),
+    ];
+    for (number, (_, saying)) in forbidden.iter().enumerate() {
+        let ended = common::child::run_in(&[(WHICH, &number.to_string())], || {
+            let number: usize = std::env::var(WHICH).unwrap().parse().unwrap();
+            let wait = forbidden[number].0;
+            let fiber = move || {
+                drop(spawn(|| (0..2).for_each(|_| yield_now())));
+                drop(sisal::no_park());
+                let (_outer, inner) = (sisal::no_park(), sisal::no_park());
+                drop(inner);
+                wait();
+            };
+            fixed(1).run(|| Builder::new().name("stays").spawn(fiber).join()).unwrap().unwrap();
+        });
+        ended.by_signal(6).saying("sisal: fiber 'stays' (#1), spawned at").saying(saying);
+    }
+}
+
+#[test]
+fn who_waits_when_its_guard_is_gone_or_outside_of_fibers_is_left_alone() {
+    in_fiber_of_each(|| {
+        let guard = sisal::no_park();
+        assert_eq!(sisal::fiber::current().is_some(), sisal::in_fiber());
+        drop(guard);
+        spawn(|| ()).join().unwrap();
+    });
+    let _guard = sisal::no_park();
+    sisal::sleep(Duration::from_millis(1)).unwrap();
+}

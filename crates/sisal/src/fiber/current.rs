@@ -5,6 +5,7 @@
 use super::header::FiberRef;
 use super::info::Fiber;
 use super::pool::Pool;
+use crate::prim::reason::Place;
 use std::cell::Cell;
 use std::ptr;
 
@@ -16,6 +17,8 @@ pub(crate) struct Current {
     pub(crate) fiber: Cell<Option<FiberRef>>,
     /// The number of its runtime.
     pub(crate) runtime: Cell<u32>,
+    /// Where the fiber has said that it will not wait, in debug builds.
+    pub(crate) no_park: Cell<Option<Place>>,
     pool: Pool,
 }
 
@@ -39,7 +42,15 @@ impl Current {
 }
 
 thread_local! {
-    static CURRENT: Current = const { Current { worker: Cell::new(ptr::null()), fiber: Cell::new(None), runtime: Cell::new(0), pool: Pool::new() } };
+    static CURRENT: Current = const {
+        Current {
+            worker: Cell::new(ptr::null()),
+            fiber: Cell::new(None),
+            runtime: Cell::new(0),
+            no_park: Cell::new(None),
+            pool: Pool::new(),
+        }
+    };
 }
 
 /// Gives access to the thread's own.

@@ -16,6 +16,7 @@
 //! ones have to wait until a stack is free.
 #![allow(unsafe_code, reason = "contexts and stacks are switched here")]
 
+use super::no_park;
 use super::search::Next;
 use super::shared::Phase;
 use super::worker::{Unwinding, Worker};
@@ -313,6 +314,7 @@ impl Worker {
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
     #[inline(always)]
     fn suspend(&self, me: FiberRef) {
+        no_park::check(&me);
         let spans = spans::leave();
         if std::thread::panicking() {
             self.suspend_in_unwinding(me);

@@ -54,6 +54,8 @@ pub(crate) mod monitor;
 #[cfg(not(modelled))]
 mod names;
 #[cfg(not(modelled))]
+pub(crate) mod no_park;
+#[cfg(not(modelled))]
 pub(crate) mod overflow;
 #[cfg(not(modelled))]
 pub(crate) mod place;
