@@ -415,15 +415,22 @@ mod loom_models {
         assert_eq!(*seen.lock().unwrap(), HashSet::from([vec![1, 2], vec![2]]));
     }
 
-    /// A change and the end of the sender, against one who watches: it hears of both, in this order.
+    /// A change and the end of the sender, against one who watches: it hears of both, in this order. Reached: a change that is heard of before
+    /// the end, and after it.
     #[test]
     fn loom_watch_tells_of_the_end_after_the_last_change() {
-        model(|| {
+        let seen: &'static std::sync::Mutex<HashSet<bool>> = Box::leak(Box::default());
+        model(move || {
             let (sender, mut receiver) = watch(0);
-            let watcher = loom::thread::spawn(move || [receiver.changed(), receiver.changed()]);
+            let watcher = loom::thread::spawn(move || {
+                let change = receiver.changed();
+                seen.lock().unwrap().insert(receiver.is_closed());
+                [change, receiver.changed()]
+            });
             sender.send(1);
             drop(sender);
             assert_eq!(watcher.join().unwrap(), [Ok(()), Err(RecvError::Closed)]);
         });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([false, true]));
     }
 }

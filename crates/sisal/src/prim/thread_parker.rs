@@ -147,13 +147,17 @@ impl ThreadParker {
 mod loom_models {
     use super::*;
     use loom::sync::Arc;
+    use std::collections::HashSet;
 
-    /// Two waits in a row, each with its unpark, and a poke at any time: no unpark is lost, and what the unparker wrote is seen.
+    /// Two waits in a row, each with its unpark, and a poke at any time: no unpark is lost, and what the unparker wrote is seen. Reached: a
+    /// poke that ends a park, and none that does.
     #[test]
     fn loom_parker_loses_no_unpark() {
+        let seen: &'static std::sync::Mutex<HashSet<usize>> = Box::leak(Box::default());
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
-        model.check(|| {
+        model.check(move || {
+            let mut pokes = 0;
             let shared = Arc::new((ThreadParker::new(), AtomicU32::new(0)));
             let poker = {
                 let shared = shared.clone();
@@ -167,11 +171,15 @@ mod loom_models {
                         shared.0.unpark();
                     })
                 };
-                while shared.0.park(|| None) != Awake::Unparked {}
+                while shared.0.park(|| None) != Awake::Unparked {
+                    pokes += 1;
+                }
                 assert_eq!(shared.1.load(Ordering::Relaxed), round);
                 other.join().unwrap();
             }
             poker.join().unwrap();
+            seen.lock().unwrap().insert(pokes);
         });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([0, 1]));
     }
 }

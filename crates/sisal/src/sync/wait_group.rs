@@ -147,11 +147,14 @@ mod loom_models {
     use super::*;
     use crate::prim::atomic::{AtomicU32, Ordering};
     use loom::thread;
+    use std::collections::HashSet;
 
-    /// Two members do something and leave, and one waits for them: it sees what they did.
+    /// Two members do something and leave, and one waits for them: it sees what they did. Reached: a wait that begins when neither, one or
+    /// both have done it.
     #[test]
     fn loom_wait_group_waits_for_all() {
-        check(3, || {
+        let seen: &'static std::sync::Mutex<HashSet<u32>> = Box::leak(Box::default());
+        check(3, move || {
             let group = WaitGroup::new();
             let done = loom::sync::Arc::new(AtomicU32::new(0));
             let members = [(); 2].map(|()| {
@@ -161,9 +164,11 @@ mod loom_models {
                     drop(group);
                 })
             });
+            seen.lock().unwrap().insert(done.load(Ordering::Relaxed));
             group.wait().unwrap();
             assert_eq!(done.load(Ordering::Relaxed), 2);
             members.into_iter().for_each(|member| member.join().unwrap());
         });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([0, 1, 2]));
     }
 }
