@@ -56,7 +56,9 @@ impl Nowait {
     /// Reads what is in the page cache; none if that says nothing, and one has to wait for the file. Less than there is room for does not
     /// mean that there is no more.
     pub(super) fn read(&self, file: &fs::File, buffers: &mut [IoSliceMut<'_>], at: u64) -> Option<usize> {
-        if !self.is_possible(file) {
+        // No file is so long: that the kernel does not read there says nothing of this one.
+        let is_beyond_all = at > i64::MAX as u64 && at != AT_POSITION;
+        if is_beyond_all || !self.is_possible(file) {
             return None;
         }
         // Empty ones at the front are passed over: what is read into them says nothing.
@@ -109,6 +111,17 @@ pub(super) fn size(file: &fs::File) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_that_no_file_has_says_nothing_of_this_one() {
+        let file = fs::File::open("/proc/self/exe").unwrap();
+        let nowait = Nowait::new();
+        let read = |at| nowait.read(&file, &mut [IoSliceMut::new(&mut [0; 4])], at);
+        if read(0) == Some(4) {
+            assert_eq!(read(1 << 63), None);
+            assert_eq!(read(0), Some(4));
+        }
+    }
 
     fn fitting_of(sizes: &[usize]) -> usize {
         let mut buffers: Vec<Vec<u8>> = sizes.iter().map(|&size| vec![0; size]).collect();
