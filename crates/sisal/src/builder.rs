@@ -126,11 +126,12 @@ impl RuntimeBuilder {
     ///
     /// ```
     /// let runtime = sisal::Runtime::builder().max_blocking_threads(1).build()?;
-    /// let threads = runtime.run(|| {
-    ///     let call = || sisal::spawn(|| sisal::blocking(|| std::thread::current().id()));
-    ///     [call(), call()].map(|handle| handle.join().unwrap())
+    /// runtime.run(|| {
+    ///     // One after the other, so both find it free.
+    ///     static DESK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ///     let call = || sisal::spawn(|| sisal::blocking(|| DESK.try_lock().is_ok()));
+    ///     assert_eq!([call(), call()].map(|handle| handle.join().unwrap()), [true, true]);
     /// });
-    /// assert_eq!(threads[0], threads[1]);
     /// # Ok::<(), sisal::BuildError>(())
     /// ```
     pub fn max_blocking_threads(mut self, max_blocking_threads: usize) -> RuntimeBuilder {
