@@ -47,24 +47,57 @@ pub struct RuntimeBuilder {
 
 impl RuntimeBuilder {
     /// How many workers there are, from 1 to 1024.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(3).build()?;
+    /// assert_eq!(runtime.handle().base_workers(), 3);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn workers(mut self, workers: usize) -> RuntimeBuilder {
         self.overrides.workers = Some(workers);
         self
     }
 
     /// Up to how many workers there may be while some are stuck in code that does not yield.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(2).max_workers(4).build()?;
+    /// assert!((2..=4).contains(&runtime.handle().workers()));
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn max_workers(mut self, max_workers: usize) -> RuntimeBuilder {
         self.overrides.max_workers = Some(max_workers);
         self
     }
 
     /// How large a fiber's stack is, in usable bytes. Only the pages that are used take memory.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().stack_size(1 << 20).build()?;
+    /// let sum = runtime.run(|| std::hint::black_box([1u8; 300 << 10]).iter().map(|&byte| u64::from(byte)).sum::<u64>());
+    /// assert_eq!(sum, 300 << 10);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> RuntimeBuilder {
         self.overrides.stack_size = Some(bytes);
         self
     }
 
     /// How many unfinished fibers there may be; whoever spawns more waits. At least 2: a fiber that waits to spawn counts too.
+    ///
+    /// ```
+    /// use sisal::SpawnErrorKind;
+    /// let runtime = sisal::Runtime::builder().max_fibers(2).build()?;
+    /// runtime.run(|| {
+    ///     // This fiber is the one, and the other waits to be told.
+    ///     let (tell, told) = sisal::chan::oneshot();
+    ///     let other = sisal::spawn(move || told.recv());
+    ///     assert_eq!(sisal::try_spawn(|| ()).unwrap_err().kind(), SpawnErrorKind::LimitReached { max_fibers: 2 });
+    ///     tell.send(7).unwrap();
+    ///     assert_eq!(other.join().unwrap(), Ok(7));
+    /// });
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn max_fibers(mut self, max_fibers: usize) -> RuntimeBuilder {
         self.overrides.max_fibers = Some(max_fibers);
         self
@@ -72,6 +105,17 @@ impl RuntimeBuilder {
 
     /// How many stacks of the usual size there may be. When they are used up, fresh fibers wait until others are done. If all who have one wait for
     /// fibers that can't start without one, it is exceeded rather than that nothing moves any more.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(1).max_workers(1).max_stacks(4).build()?;
+    /// let sum = runtime.run(|| {
+    ///     // More than four, which take turns.
+    ///     let handles: Vec<_> = (0..100u64).map(|number| sisal::spawn(move || (sisal::yield_now(), number).1)).collect();
+    ///     handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>()
+    /// });
+    /// assert_eq!(sum, 4950);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn max_stacks(mut self, max_stacks: usize) -> RuntimeBuilder {
         self.overrides.max_stacks = Some(max_stacks);
         self
@@ -79,12 +123,29 @@ impl RuntimeBuilder {
 
     /// How many threads there may be for calls of [`blocking`](crate::blocking()), and of what is built on it. At least 1; fibers whose
     /// calls find them all busy wait in line.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().max_blocking_threads(1).build()?;
+    /// runtime.run(|| {
+    ///     // One after the other, so both find it free.
+    ///     static DESK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ///     let call = || sisal::spawn(|| sisal::blocking(|| DESK.try_lock().is_ok()));
+    ///     assert_eq!([call(), call()].map(|handle| handle.join().unwrap()), [true, true]);
+    /// });
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn max_blocking_threads(mut self, max_blocking_threads: usize) -> RuntimeBuilder {
         self.overrides.max_blocking_threads = Some(max_blocking_threads);
         self
     }
 
     /// What the names of the runtime's threads begin with.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().name("crunch").build()?;
+    /// assert!(runtime.run(|| std::thread::current().name().unwrap().starts_with("crunch")));
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> RuntimeBuilder {
         self.overrides.name = Some(name.into());
         self
@@ -92,6 +153,12 @@ impl RuntimeBuilder {
 
     /// Whether to say on standard error what the runtime is doing: how it is set up, when it adds workers, which fibers hold
     /// them.
+    ///
+    /// ```
+    /// let answer = sisal::Runtime::builder().verbose(true).run(|| 42)?;
+    /// assert_eq!(answer, 42);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn verbose(mut self, verbose: bool) -> RuntimeBuilder {
         self.overrides.verbose = Some(verbose);
         self
@@ -115,12 +182,28 @@ impl RuntimeBuilder {
     }
 
     /// Whether to print on standard error what the runtime has done when it ends.
+    ///
+    /// ```
+    /// let answer = sisal::Runtime::builder().stats(true).run(|| sisal::spawn(|| 42).join().unwrap())?;
+    /// assert_eq!(answer, 42);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn stats(mut self, stats: bool) -> RuntimeBuilder {
         self.overrides.stats = Some(stats);
         self
     }
 
     /// How long the end of [`run`](crate::run) and the drop of a [`Runtime`] wait for fibers that do not end.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = sisal::Runtime::builder().shutdown_timeout(Duration::from_secs(60)).build()?;
+    /// let sleeper = runtime.spawn(|| sisal::sleep(Duration::from_secs(3600)));
+    /// // Ends the sleep, and need not wait for long.
+    /// drop(runtime);
+    /// assert!(sleeper.is_finished());
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn shutdown_timeout(mut self, timeout: Duration) -> RuntimeBuilder {
         self.overrides.shutdown_timeout = Some(timeout);
         self
@@ -144,6 +227,14 @@ impl RuntimeBuilder {
     }
 
     /// Prints a [dump](Runtime::dump) on standard error whenever this signal comes, and goes on.
+    ///
+    /// ```
+    /// use sisal::signal::Signal;
+    /// let runtime = sisal::Runtime::builder().dump_on_signal(Signal::USER1).build()?;
+    /// // From now on `kill -USR1` shows what it is doing.
+    /// assert_eq!(runtime.run(|| 42), 42);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn dump_on_signal(mut self, signal: Signal) -> RuntimeBuilder {
         self.overrides.dump_on = Some(signal);
         self
@@ -153,6 +244,14 @@ impl RuntimeBuilder {
     /// loopback one needs a [token](Self::serve_token).
     ///
     /// Where it is asked for by the environment, a failure is only said on standard error. Here it is an error.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().serve("127.0.0.1:0".parse().unwrap()).build()?;
+    /// assert_eq!(runtime.run(|| 42), 42);
+    /// // To be seen by others, it needs a secret.
+    /// assert!(sisal::Runtime::builder().serve("0.0.0.0:0".parse().unwrap()).build().is_err());
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     #[cfg(feature = "serve")]
     pub fn serve(mut self, address: std::net::SocketAddr) -> RuntimeBuilder {
         self.overrides.serve = Some(address);
@@ -160,6 +259,14 @@ impl RuntimeBuilder {
     }
 
     /// The secret that requests to the live view have to bring. See [`ServeOptions::token`](crate::inspect::ServeOptions::token).
+    ///
+    /// ```
+    /// let builder = sisal::Runtime::builder().serve("127.0.0.1:0".parse().unwrap());
+    /// let runtime = builder.clone().serve_token("correct-horse").build()?;
+    /// assert_eq!(runtime.run(|| 42), 42);
+    /// assert!(builder.serve_token("").build().is_err());
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     #[cfg(feature = "serve")]
     pub fn serve_token(mut self, token: impl Into<String>) -> RuntimeBuilder {
         self.overrides.serve_token = Some(crate::inspect::asked::Token::new(token));
@@ -189,6 +296,13 @@ impl RuntimeBuilder {
     ///
     /// # Errors
     /// See [`BuildError`].
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(1).build()?;
+    /// assert_eq!(runtime.spawn(|| 42).join().unwrap(), 42);
+    /// assert!(sisal::Runtime::builder().workers(0).build().is_err());
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn build(self) -> Result<Runtime, BuildError> {
         let (config, attendance) = self.config()?;
         Runtime::start(config, &attendance)

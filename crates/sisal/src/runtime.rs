@@ -150,6 +150,12 @@ impl Runtime {
     ///
     /// # Errors
     /// See [`BuildError`].
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new()?;
+    /// assert_eq!(runtime.run(|| 6 * 7), 42);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn new() -> Result<Runtime, BuildError> {
         Runtime::builder().build()
     }
@@ -168,6 +174,12 @@ impl Runtime {
     }
 
     /// Sets up a runtime.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(2).name("crunch").build()?;
+    /// assert_eq!(runtime.handle().base_workers(), 2);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
@@ -212,6 +224,13 @@ impl Runtime {
     }
 
     /// Spawns a fiber. See [`Handle::spawn`].
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new()?;
+    /// let (one, two) = (runtime.spawn(|| 1), runtime.spawn(|| 2));
+    /// assert_eq!(one.join().unwrap() + two.join().unwrap(), 3);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
     where
@@ -222,6 +241,14 @@ impl Runtime {
     }
 
     /// The handle by which threads and fibers give this runtime work.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new()?;
+    /// let handle = runtime.handle().clone();
+    /// let thread = std::thread::spawn(move || handle.spawn(|| 7).join().unwrap());
+    /// assert_eq!(thread.join().unwrap(), 7);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -259,6 +286,16 @@ impl Runtime {
     }
 
     /// Asks the runtime to stop, and returns at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = sisal::Runtime::new()?;
+    /// let sleeper = runtime.spawn(|| sisal::sleep(Duration::from_secs(3600)));
+    /// runtime.request_stop();
+    /// // It was woken, or never started.
+    /// assert!(!matches!(sleeper.join(), Ok(Ok(()))));
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
     pub fn request_stop(&self) {
         self.handle.request_stop();
     }
@@ -317,6 +354,15 @@ impl fmt::Debug for Runtime {
 }
 
 /// How a runtime ended.
+///
+/// ```
+/// use std::time::Duration;
+/// let runtime = sisal::Runtime::new().unwrap();
+/// assert_eq!(runtime.run(|| 7), 7);
+/// let report: sisal::ShutdownReport = runtime.shutdown(Duration::from_secs(10));
+/// assert_eq!((report.leaked.len(), report.stats.finished), (0, 1));
+/// assert!(report.to_string().starts_with("all fibers have ended"));
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShutdownReport {
@@ -330,6 +376,13 @@ pub struct ShutdownReport {
 
 impl ShutdownReport {
     /// Whether all fibers have ended.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// drop(runtime.spawn(|| sisal::sleep(Duration::from_secs(3600))));
+    /// assert!(runtime.shutdown(Duration::from_secs(10)).is_clean());
+    /// ```
     pub fn is_clean(&self) -> bool {
         self.leaked.is_empty() && self.unlisted == 0
     }

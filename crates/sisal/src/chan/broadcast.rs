@@ -173,6 +173,14 @@ impl<T> BroadcastSender<T> {
     }
 
     /// How many receivers there are.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::broadcast::<u32>(1);
+    /// let other = sender.subscribe();
+    /// assert_eq!(sender.receiver_count(), 2);
+    /// drop((receiver, other));
+    /// assert_eq!(sender.receiver_count(), 0);
+    /// ```
     pub fn receiver_count(&self) -> usize {
         self.shared.quietly(|state| state.receivers)
     }
@@ -287,6 +295,15 @@ impl<T: Clone> BroadcastReceiver<T> {
     ///
     /// # Errors
     /// See [`BroadcastRecvTimeoutError`].
+    ///
+    /// ```
+    /// use sisal::chan::BroadcastRecvTimeoutError;
+    /// use std::time::Duration;
+    /// let (sender, mut receiver) = sisal::chan::broadcast(1);
+    /// assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(BroadcastRecvTimeoutError::TimedOut));
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Ok(7));
+    /// ```
     #[track_caller]
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, BroadcastRecvTimeoutError> {
         self.recv_at(|| Some(Moment::now().after(timeout)), Location::caller())
@@ -296,6 +313,14 @@ impl<T: Clone> BroadcastReceiver<T> {
     ///
     /// # Errors
     /// See [`BroadcastRecvTimeoutError`].
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, mut receiver) = sisal::chan::broadcast(1);
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.recv_deadline(Instant::now() + Duration::from_secs(60)), Ok(7));
+    /// assert!(receiver.recv_deadline(Instant::now()).is_err());
+    /// ```
     #[track_caller]
     pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, BroadcastRecvTimeoutError> {
         self.recv_at(|| Some(Moment::of(deadline)), Location::caller())

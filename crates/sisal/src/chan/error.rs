@@ -110,6 +110,12 @@ pub enum RecvTimeoutError {
 
 impl<T> SendError<T> {
     /// What was not sent.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// drop(receiver);
+    /// assert_eq!(sender.send("letter").unwrap_err().into_inner(), "letter");
+    /// ```
     pub fn into_inner(self) -> T {
         match self {
             SendError::Closed(value) | SendError::Cancelled(value, _) => value,
@@ -117,11 +123,25 @@ impl<T> SendError<T> {
     }
 
     /// Whether the channel is closed.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::bounded(1);
+    /// sender.close();
+    /// assert!(sender.send(7).unwrap_err().is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         matches!(self, SendError::Closed(_))
     }
 
     /// Whether something from outside ended the wait.
+    ///
+    /// ```
+    /// let token = sisal::CancelToken::new();
+    /// token.cancel();
+    /// let (sender, _receiver) = sisal::chan::bounded(0);
+    /// let error = token.run(|| sender.send(7)).unwrap_err();
+    /// assert!(error.is_cancelled() && !error.is_closed());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         matches!(self, SendError::Cancelled(..))
     }
@@ -129,6 +149,11 @@ impl<T> SendError<T> {
 
 impl<T> TrySendError<T> {
     /// What was not sent.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::bounded(0);
+    /// assert_eq!(sender.try_send("letter").unwrap_err().into_inner(), "letter");
+    /// ```
     pub fn into_inner(self) -> T {
         match self {
             TrySendError::Closed(value) | TrySendError::Full(value) => value,
@@ -136,11 +161,24 @@ impl<T> TrySendError<T> {
     }
 
     /// Whether the channel is closed.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::bounded(1);
+    /// sender.close();
+    /// assert!(sender.try_send(7).unwrap_err().is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         matches!(self, TrySendError::Closed(_))
     }
 
     /// Whether there was no room.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::bounded(1);
+    /// sender.try_send(6).unwrap();
+    /// let error = sender.try_send(7).unwrap_err();
+    /// assert!(error.is_full() && !error.is_closed());
+    /// ```
     pub fn is_full(&self) -> bool {
         matches!(self, TrySendError::Full(_))
     }
@@ -148,6 +186,12 @@ impl<T> TrySendError<T> {
 
 impl<T> SendTimeoutError<T> {
     /// What was not sent.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (sender, _receiver) = sisal::chan::bounded(0);
+    /// assert_eq!(sender.send_timeout("letter", Duration::ZERO).unwrap_err().into_inner(), "letter");
+    /// ```
     pub fn into_inner(self) -> T {
         match self {
             SendTimeoutError::Closed(value)
@@ -157,16 +201,38 @@ impl<T> SendTimeoutError<T> {
     }
 
     /// Whether the channel is closed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (sender, _receiver) = sisal::chan::bounded(1);
+    /// sender.close();
+    /// assert!(sender.send_timeout(7, Duration::from_secs(60)).unwrap_err().is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         matches!(self, SendTimeoutError::Closed(_))
     }
 
     /// Whether the time was up.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (sender, _receiver) = sisal::chan::bounded(0);
+    /// let error = sender.send_timeout(7, Duration::from_millis(1)).unwrap_err();
+    /// assert!(error.is_timed_out() && !error.is_closed());
+    /// ```
     pub fn is_timed_out(&self) -> bool {
         matches!(self, SendTimeoutError::TimedOut(_))
     }
 
     /// Whether something from outside ended the wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let token = sisal::CancelToken::new();
+    /// token.cancel();
+    /// let (sender, _receiver) = sisal::chan::bounded(0);
+    /// assert!(token.run(|| sender.send_timeout(7, Duration::from_secs(60))).unwrap_err().is_cancelled());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         matches!(self, SendTimeoutError::Cancelled(..))
     }

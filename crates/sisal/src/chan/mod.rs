@@ -82,6 +82,16 @@ use crate::prim::clock::Moment;
 use std::time::{Duration, Instant};
 
 /// What a full channel does with one message more.
+///
+/// ```
+/// use sisal::chan::{Policy, bounded_with};
+/// let left = |policy| {
+///     let (sender, receiver) = bounded_with(1, policy);
+///     (1..=2).for_each(|number| _ = sender.try_send(number));
+///     receiver.recv().unwrap()
+/// };
+/// assert_eq!([Policy::Wait, Policy::DropNewest, Policy::DropOldest].map(left), [1, 1, 2]);
+/// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// Its sender waits for room.

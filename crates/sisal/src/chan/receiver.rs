@@ -130,6 +130,15 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// As for [`recv_timeout`](Self::recv_timeout).
+    ///
+    /// ```
+    /// use sisal::chan::RecvTimeoutError;
+    /// use std::time::{Duration, Instant};
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.recv_deadline(Instant::now() + Duration::from_secs(60)), Ok(7));
+    /// assert_eq!(receiver.recv_deadline(Instant::now()), Err(RecvTimeoutError::TimedOut));
+    /// ```
     #[track_caller]
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_at(Some(Moment::of(deadline)), Location::caller())
@@ -164,57 +173,137 @@ impl<T> Receiver<T> {
     }
 
     /// As [`Sender::close`](super::Sender::close). Channels that time sends to can't be closed.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(2);
+    /// sender.send(7).unwrap();
+    /// assert!(receiver.close() && !receiver.close());
+    /// assert!(sender.send(8).unwrap_err().is_closed());
+    /// assert_eq!(receiver.recv(), Ok(7));
+    /// ```
     pub fn close(&self) -> bool {
         each_receiver!(self, channel => channel.close())
     }
 
     /// As [`Sender::close_with`](super::Sender::close_with).
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// receiver.close_with("that was enough");
+    /// assert!(sender.send(7).is_err());
+    /// assert_eq!(sender.close_reason().unwrap().to_string(), "that was enough");
+    /// ```
     pub fn close_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
         let reason = Arc::from(reason.into());
         each_receiver!(self, channel => channel.close_with(reason))
     }
 
     /// What was said when the channel was closed, if something was.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.close_reason().is_none());
+    /// sender.close_with("the disk is full");
+    /// assert_eq!(receiver.close_reason().unwrap().to_string(), "the disk is full");
+    /// ```
     pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
         each_receiver!(self, channel => channel.reason())
     }
 
     /// Whether the channel is closed. There may still be messages in it.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// sender.send(7).unwrap();
+    /// drop(sender);
+    /// assert!(receiver.is_closed());
+    /// assert_eq!(receiver.recv(), Ok(7));
+    /// ```
     pub fn is_closed(&self) -> bool {
         each_receiver!(self, channel => channel.is_closed())
     }
 
     /// How many messages are in the channel.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(4);
+    /// (1..=3).for_each(|number| sender.send(number).unwrap());
+    /// assert_eq!(receiver.len(), 3);
+    /// receiver.recv().unwrap();
+    /// assert_eq!(receiver.len(), 2);
+    /// ```
     pub fn len(&self) -> usize {
         each_receiver!(self, channel => channel.len())
     }
 
     /// Whether no message is in the channel.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// assert!(receiver.is_empty());
+    /// sender.send(7).unwrap();
+    /// assert!(!receiver.is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether there is no room in the channel.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// sender.send(7).unwrap();
+    /// assert!(receiver.is_full());
+    /// receiver.recv().unwrap();
+    /// assert!(!receiver.is_full());
+    /// ```
     pub fn is_full(&self) -> bool {
         self.capacity().is_some_and(|capacity| self.len() >= capacity)
     }
 
     /// How many messages there is room for; none if for any number.
+    ///
+    /// ```
+    /// assert_eq!(sisal::chan::bounded::<u32>(4).1.capacity(), Some(4));
+    /// assert_eq!(sisal::chan::unbounded::<u32>().1.capacity(), None);
+    /// ```
     pub fn capacity(&self) -> Option<usize> {
         each_receiver!(self, channel => channel.capacity())
     }
 
     /// How many senders the channel has.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// let other = sender.clone();
+    /// assert_eq!(receiver.sender_count(), 2);
+    /// drop((sender, other));
+    /// assert_eq!(receiver.sender_count(), 0);
+    /// ```
     pub fn sender_count(&self) -> usize {
         each_receiver!(self, channel => channel.senders())
     }
 
     /// How many receivers the channel has.
+    ///
+    /// ```
+    /// let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// let other = receiver.clone();
+    /// assert_eq!(receiver.receiver_count(), 2);
+    /// drop(other);
+    /// assert_eq!(receiver.receiver_count(), 1);
+    /// ```
     pub fn receiver_count(&self) -> usize {
         each_receiver!(self, channel => channel.receivers())
     }
 
     /// Whether both receive from the same channel.
+    ///
+    /// ```
+    /// let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.same_channel(&receiver.clone()));
+    /// assert!(!receiver.same_channel(&sisal::chan::bounded(1).1));
+    /// ```
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         match (&self.0, &other.0) {
             (ReceiverFlavour::Array(one), ReceiverFlavour::Array(two)) => one.same(two),
@@ -257,18 +346,42 @@ impl<T> fmt::Debug for Receiver<T> {
 }
 
 /// See [`Receiver::iter`].
+///
+/// ```
+/// let (sender, receiver) = sisal::chan::bounded(2);
+/// sender.send(7).unwrap();
+/// drop(sender);
+/// let mut messages: sisal::chan::Iter<'_, u32> = receiver.iter();
+/// assert_eq!((messages.next(), messages.next()), (Some(7), None));
+/// ```
 #[derive(Debug)]
 pub struct Iter<'a, T> {
     receiver: &'a Receiver<T>,
 }
 
 /// See [`Receiver::try_iter`].
+///
+/// ```
+/// let (sender, receiver) = sisal::chan::bounded(2);
+/// sender.send(7).unwrap();
+/// let mut messages: sisal::chan::TryIter<'_, u32> = receiver.try_iter();
+/// // The channel is open, but there is no more now.
+/// assert_eq!((messages.next(), messages.next()), (Some(7), None));
+/// ```
 #[derive(Debug)]
 pub struct TryIter<'a, T> {
     receiver: &'a Receiver<T>,
 }
 
 /// See [`Receiver::iter`]; owns the receiver.
+///
+/// ```
+/// let (sender, receiver) = sisal::chan::bounded(2);
+/// (1..=2).for_each(|number| sender.send(number).unwrap());
+/// drop(sender);
+/// let messages: sisal::chan::IntoIter<u32> = receiver.into_iter();
+/// assert_eq!(messages.collect::<Vec<_>>(), [1, 2]);
+/// ```
 #[derive(Debug)]
 pub struct IntoIter<T> {
     receiver: Receiver<T>,

@@ -27,6 +27,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A receive as a future. See [`Receiver::recv_async`].
+///
+/// ```
+/// let (sender, receiver) = sisal::chan::bounded(1);
+/// let future: sisal::chan::RecvFuture<'_, u32> = receiver.recv_async();
+/// sender.send(7).unwrap();
+/// assert_eq!(sisal::block_on(future), Ok(7));
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct RecvFuture<'a, T> {
     receiver: &'a Receiver<T>,

@@ -120,6 +120,13 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// As for [`send_timeout`](Self::send_timeout).
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, _receiver) = sisal::chan::bounded(1);
+    /// sender.send_deadline(1, Instant::now() + Duration::from_secs(60)).unwrap();
+    /// assert!(sender.send_deadline(2, Instant::now()).unwrap_err().is_timed_out());
+    /// ```
     #[track_caller]
     pub fn send_deadline(&self, message: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         self.send_at(message, Some(Moment::of(deadline)), Location::caller())
@@ -167,41 +174,99 @@ impl<T> Sender<T> {
     }
 
     /// What was said when the channel was closed, if something was.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(sender.close_reason().is_none());
+    /// receiver.close_with("that was enough");
+    /// assert_eq!(sender.close_reason().unwrap().to_string(), "that was enough");
+    /// ```
     pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
         each_sender!(self, channel => channel.reason())
     }
 
     /// Whether the channel is closed.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(!sender.is_closed());
+    /// drop(receiver);
+    /// assert!(sender.is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         each_sender!(self, channel => channel.is_closed())
     }
 
     /// How many messages are in the channel.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(4);
+    /// (1..=3).for_each(|number| sender.send(number).unwrap());
+    /// assert_eq!(sender.len(), 3);
+    /// receiver.recv().unwrap();
+    /// assert_eq!(sender.len(), 2);
+    /// ```
     pub fn len(&self) -> usize {
         each_sender!(self, channel => channel.len())
     }
 
     /// Whether no message is in the channel.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// sender.send(7).unwrap();
+    /// assert!(!sender.is_empty());
+    /// receiver.recv().unwrap();
+    /// assert!(sender.is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether there is no room in the channel.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::bounded(1);
+    /// assert!(!sender.is_full());
+    /// sender.send(7).unwrap();
+    /// assert!(sender.is_full());
+    /// ```
     pub fn is_full(&self) -> bool {
         self.capacity().is_some_and(|capacity| self.len() >= capacity)
     }
 
     /// How many messages there is room for; none if for any number.
+    ///
+    /// ```
+    /// assert_eq!(sisal::chan::bounded::<u32>(4).0.capacity(), Some(4));
+    /// assert_eq!(sisal::chan::unbounded::<u32>().0.capacity(), None);
+    /// ```
     pub fn capacity(&self) -> Option<usize> {
         each_sender!(self, channel => channel.capacity())
     }
 
     /// How many senders the channel has.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::bounded::<u32>(1);
+    /// let other = sender.clone();
+    /// assert_eq!(other.sender_count(), 2);
+    /// drop(sender);
+    /// assert_eq!(other.sender_count(), 1);
+    /// ```
     pub fn sender_count(&self) -> usize {
         each_sender!(self, channel => channel.senders())
     }
 
     /// How many receivers the channel has.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// let other = receiver.clone();
+    /// assert_eq!(sender.receiver_count(), 2);
+    /// drop((receiver, other));
+    /// assert_eq!(sender.receiver_count(), 0);
+    /// ```
     pub fn receiver_count(&self) -> usize {
         each_sender!(self, channel => channel.receivers())
     }

@@ -17,6 +17,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A send as a future. See [`Sender::send_async`].
+///
+/// ```
+/// let (sender, receiver) = sisal::chan::bounded(1);
+/// let future: sisal::chan::SendFuture<'_, u32> = sender.send_async(7);
+/// assert!(receiver.is_empty(), "nothing happens before it is awaited");
+/// assert_eq!(sisal::block_on(future), Ok(()));
+/// assert_eq!(receiver.recv(), Ok(7));
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct SendFuture<'a, T> {
     sender: &'a Sender<T>,

@@ -8,6 +8,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// The messages of a channel as they come, until it is closed and empty. See [`Receiver::into_stream`].
+///
+/// ```
+/// use futures_core::Stream;
+/// use std::{future::poll_fn, pin::pin};
+/// let (sender, receiver) = sisal::chan::bounded(1);
+/// sender.send(7).unwrap();
+/// let mut stream = pin!(receiver.into_stream());
+/// assert_eq!(sisal::block_on(poll_fn(|context| stream.as_mut().poll_next(context))), Some(7));
+/// ```
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct RecvStream<T> {
     receiver: Receiver<T>,

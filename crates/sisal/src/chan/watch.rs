@@ -147,6 +147,12 @@ impl<T> WatchSender<T> {
     }
 
     /// A copy of the value.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::watch(1);
+    /// sender.send(2);
+    /// assert_eq!(sender.get(), 2);
+    /// ```
     #[track_caller]
     pub fn get(&self) -> T
     where
@@ -167,11 +173,27 @@ impl<T> WatchSender<T> {
     }
 
     /// A new receiver, which has seen the value that is there.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::watch(1);
+    /// let mut late = sender.subscribe();
+    /// assert!(!late.has_changed());
+    /// sender.send(2);
+    /// assert_eq!(late.get_new(), 2);
+    /// ```
     pub fn subscribe(&self) -> WatchReceiver<T> {
         self.shared.subscribe(|news| news.version)
     }
 
     /// How many receivers there are.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::watch(1);
+    /// let other = receiver.clone();
+    /// assert_eq!(sender.receiver_count(), 2);
+    /// drop((receiver, other));
+    /// assert_eq!(sender.receiver_count(), 0);
+    /// ```
     pub fn receiver_count(&self) -> usize {
         self.shared.news.quietly(|news| news.receivers)
     }
@@ -212,6 +234,13 @@ impl<T> RefUnwindSafe for WatchReceiver<T> {}
 
 impl<T> WatchReceiver<T> {
     /// A copy of the value, which does not count as seen by that.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::watch(1);
+    /// sender.send(2);
+    /// assert_eq!(receiver.get(), 2);
+    /// assert!(receiver.has_changed());
+    /// ```
     #[track_caller]
     pub fn get(&self) -> T
     where
@@ -221,6 +250,11 @@ impl<T> WatchReceiver<T> {
     }
 
     /// Looks at the value in place. It does not count as seen by that.
+    ///
+    /// ```
+    /// let (_sender, receiver) = sisal::chan::watch(String::from("sisal"));
+    /// assert_eq!(receiver.with(|text| text.len()), 5);
+    /// ```
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         self.shared.with(f)

@@ -36,11 +36,28 @@ impl Fiber {
     }
 
     /// Its number.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::spawn(|| sisal::fiber::current().unwrap().id());
+    ///     let id = handle.id();
+    ///     assert_eq!(handle.join().unwrap(), id);
+    /// });
+    /// ```
     pub fn id(&self) -> FiberId {
         self.id
     }
 
     /// Its name, if it was given one by [`Builder::name`](crate::Builder::name).
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::Builder::new().name("bee").spawn(|| sisal::fiber::current().unwrap());
+    ///     assert_eq!(handle.join().unwrap().name(), Some("bee"));
+    ///     let handle = sisal::spawn(|| sisal::fiber::current().unwrap());
+    ///     assert_eq!(handle.join().unwrap().name(), None);
+    /// });
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -52,6 +69,14 @@ impl Fiber {
     }
 
     /// Where in the source it was spawned.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let spawn = || sisal::spawn(|| sisal::fiber::current().unwrap()).join().unwrap();
+    ///     assert_eq!(spawn().spawned_at(), spawn().spawned_at());
+    ///     assert!(spawn().to_string().ends_with(&spawn().spawned_at().to_string()));
+    /// });
+    /// ```
     pub fn spawned_at(&self) -> &'static Location<'static> {
         self.spawned_at
     }

@@ -52,6 +52,14 @@ impl Locals {
 }
 
 /// A fiber-local variable, declared by [`fiber_local!`](crate::fiber_local).
+///
+/// ```
+/// use std::cell::Cell;
+/// sisal::fiber_local! { static REQUEST: Cell<u32> = Cell::new(0); }
+/// let key: &'static sisal::fiber::LocalKey<Cell<u32>> = &REQUEST;
+/// key.with(|request| request.set(7));
+/// assert_eq!(REQUEST.with(|request| request.get()), 7);
+/// ```
 pub struct LocalKey<T: 'static> {
     init: fn() -> T,
 }

@@ -91,11 +91,23 @@ pub struct DirEntry(fs::DirEntry);
 
 impl DirEntry {
     /// Its path: that of the directory as it was given, and the name.
+    ///
+    /// ```
+    /// let entry = sisal::fs::read_dir("/proc/self")?.next().unwrap()?;
+    /// assert_eq!(entry.path(), std::path::Path::new("/proc/self").join(entry.file_name()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn path(&self) -> PathBuf {
         self.0.path()
     }
 
     /// Its name.
+    ///
+    /// ```
+    /// let mut entries = sisal::fs::read_dir("/proc/self")?;
+    /// assert!(entries.any(|entry| entry.unwrap().file_name() == "status"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn file_name(&self) -> OsString {
         self.0.file_name()
     }
@@ -104,6 +116,13 @@ impl DirEntry {
     ///
     /// # Errors
     /// See [`std::fs::DirEntry::metadata`].
+    ///
+    /// ```
+    /// let mut entries = sisal::fs::read_dir("/proc/self")?.map(Result::unwrap);
+    /// let status = entries.find(|entry| entry.file_name() == "status").unwrap();
+    /// assert!(status.metadata()?.is_file());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn metadata(&self) -> io::Result<Metadata> {
         on_thread(|| self.0.metadata())
@@ -113,12 +132,29 @@ impl DirEntry {
     ///
     /// # Errors
     /// See [`std::fs::DirEntry::file_type`].
+    ///
+    /// ```
+    /// let mut entries = sisal::fs::read_dir("/proc/self")?.map(Result::unwrap);
+    /// let directory = entries.find(|entry| entry.file_name() == "cwd").unwrap();
+    /// assert!(directory.file_type()?.is_symlink());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn file_type(&self) -> io::Result<FileType> {
         on_thread(|| self.0.file_type())
     }
 
     /// The number of its inode.
+    ///
+    /// ```
+    /// use std::os::unix::fs::MetadataExt;
+    /// let path = std::env::temp_dir().join(format!("sisal-ino-{}", std::process::id()));
+    /// sisal::fs::create_dir_all(path.join("inner"))?;
+    /// let entry = sisal::fs::read_dir(&path)?.next().unwrap()?;
+    /// assert_eq!(entry.ino(), sisal::fs::metadata(path.join("inner"))?.ino());
+    /// sisal::fs::remove_dir_all(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn ino(&self) -> u64 {
         self.0.ino()
     }
@@ -152,18 +188,47 @@ pub struct DirBuilder(fs::DirBuilder);
 
 impl DirBuilder {
     /// Makes one directory, with the permissions 0o777 before the umask.
+    ///
+    /// ```
+    /// use sisal::fs::{self, DirBuilder};
+    /// let path = std::env::temp_dir().join(format!("sisal-dir-new-{}", std::process::id()));
+    /// DirBuilder::new().create(&path)?;
+    /// assert!(DirBuilder::new().create(&path).is_err(), "it is there");
+    /// fs::remove_dir(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[expect(clippy::new_without_default, reason = "std's has none either")]
     pub fn new() -> DirBuilder {
         DirBuilder(fs::DirBuilder::new())
     }
 
     /// Whether those above it are made as well, and it may be there already.
+    ///
+    /// ```
+    /// use sisal::fs::{self, DirBuilder};
+    /// let path = std::env::temp_dir().join(format!("sisal-dir-recursive-{}", std::process::id()));
+    /// DirBuilder::new().recursive(true).create(path.join("a/b"))?;
+    /// DirBuilder::new().recursive(true).create(path.join("a/b"))?;
+    /// assert!(fs::metadata(path.join("a/b"))?.is_dir());
+    /// fs::remove_dir_all(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn recursive(&mut self, recursive: bool) -> &mut DirBuilder {
         self.0.recursive(recursive);
         self
     }
 
     /// With which permissions, before the umask.
+    ///
+    /// ```
+    /// use sisal::fs::{self, DirBuilder};
+    /// use std::os::unix::fs::PermissionsExt;
+    /// let path = std::env::temp_dir().join(format!("sisal-dir-mode-{}", std::process::id()));
+    /// DirBuilder::new().mode(0o700).create(&path)?;
+    /// assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o077, 0);
+    /// fs::remove_dir(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn mode(&mut self, mode: u32) -> &mut DirBuilder {
         self.0.mode(mode);
         self
@@ -173,6 +238,15 @@ impl DirBuilder {
     ///
     /// # Errors
     /// See [`std::fs::DirBuilder::create`].
+    ///
+    /// ```
+    /// use sisal::fs::{self, DirBuilder};
+    /// let path = std::env::temp_dir().join(format!("sisal-dir-create-{}", std::process::id()));
+    /// assert!(DirBuilder::new().create(path.join("a/b")).is_err(), "there is nothing above it");
+    /// DirBuilder::new().create(&path)?;
+    /// fs::remove_dir(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn create(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();

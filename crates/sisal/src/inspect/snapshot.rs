@@ -57,6 +57,15 @@ pub struct Snapshot {
 }
 
 /// A worker, as it was seen.
+///
+/// ```
+/// sisal::run(|| {
+///     let me = sisal::fiber::current().unwrap().id();
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     let mine: &sisal::inspect::WorkerInfo = snapshot.workers.iter().find(|worker| worker.running == Some(me)).unwrap();
+///     assert_eq!((mine.index, mine.added), (0, false));
+/// });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WorkerInfo {
@@ -77,6 +86,16 @@ pub struct WorkerInfo {
 }
 
 /// What a worker does.
+///
+/// ```
+/// use sisal::inspect::WorkerState;
+/// sisal::run(|| {
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     // That is ours, which looks.
+///     assert_ne!(snapshot.workers[0].state, WorkerState::Sleeping);
+///     assert_eq!(WorkerState::Sleeping.to_string(), "sleeping");
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkerState {
@@ -93,6 +112,14 @@ pub enum WorkerState {
 }
 
 /// How many fibers there were, and are.
+///
+/// ```
+/// sisal::run(|| {
+///     sisal::spawn(|| ()).join().unwrap();
+///     let counts: sisal::inspect::FiberCounts = sisal::inspect::snapshot().unwrap().counts;
+///     assert_eq!((counts.spawned, counts.finished, counts.parked), (1, 1, 0));
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FiberCounts {
@@ -111,6 +138,19 @@ pub struct FiberCounts {
 }
 
 /// A fiber, as it was seen.
+///
+/// ```
+/// sisal::run(|| {
+///     let me = sisal::fiber::current().unwrap().id();
+///     let waiter = sisal::spawn_local(|| sisal::sleep(std::time::Duration::from_secs(3600)));
+///     sisal::yield_now();
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     let seen: &sisal::inspect::FiberInfo = snapshot.fiber(waiter.id()).unwrap();
+///     assert_eq!((seen.spawned_by, seen.worker), (Some(me), 0));
+///     assert!(seen.stack_used <= seen.stack_size);
+///     waiter.cancel();
+/// });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FiberInfo {
@@ -141,6 +181,15 @@ pub struct FiberInfo {
 }
 
 /// What a fiber does.
+///
+/// ```
+/// use sisal::inspect::FiberState;
+/// sisal::run(|| {
+///     let me = sisal::fiber::current().unwrap().id();
+///     assert_eq!(sisal::inspect::snapshot().unwrap().fiber(me).unwrap().state, FiberState::Running);
+///     assert_eq!(FiberState::Parked.to_string(), "parked");
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FiberState {
@@ -175,6 +224,17 @@ impl fmt::Display for WorkerState {
 }
 
 /// What a fiber or thread waits for.
+///
+/// ```
+/// sisal::run(|| {
+///     let waiter = sisal::spawn_local(|| sisal::sleep(std::time::Duration::from_secs(3600)));
+///     sisal::yield_now();
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     let wait: &sisal::inspect::WaitInfo = snapshot.fiber(waiter.id()).unwrap().wait.as_ref().unwrap();
+///     assert_eq!((&*wait.reason, wait.object), ("asleep", None));
+///     waiter.cancel();
+/// });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WaitInfo {
@@ -189,6 +249,19 @@ pub struct WaitInfo {
 }
 
 /// Fibers that have not started, of one place.
+///
+/// ```
+/// let runtime = sisal::Runtime::builder().workers(1).max_workers(1).build()?;
+/// runtime.run(|| {
+///     let handles: Vec<_> = (0..3).map(|_| sisal::spawn(|| ())).collect();
+///     // None has had its turn yet.
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     let fresh: &sisal::inspect::FreshInfo = &snapshot.fresh[0];
+///     assert_eq!(fresh.count, 3);
+///     handles.into_iter().for_each(|handle| handle.join().unwrap());
+/// });
+/// # Ok::<(), sisal::BuildError>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FreshInfo {
@@ -199,6 +272,19 @@ pub struct FreshInfo {
 }
 
 /// A plain thread that waits in a call of sisal.
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::bounded(1);
+///     let thread = std::thread::Builder::new().name("plain".into()).spawn(move || receiver.recv()).unwrap();
+///     let is_ours = |thread: &sisal::inspect::ThreadInfo| thread.name.as_deref() == Some("plain");
+///     while !sisal::inspect::snapshot().unwrap().threads.iter().any(is_ours) {
+///         sisal::yield_now();
+///     }
+///     sender.send(7).unwrap();
+///     assert_eq!(thread.join().unwrap(), Ok(7));
+/// });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ThreadInfo {
@@ -209,6 +295,19 @@ pub struct ThreadInfo {
 }
 
 /// Something that fibers or threads wait for. Fields that make no sense for it are none.
+///
+/// ```
+/// sisal::run(|| {
+///     let (_sender, receiver) = sisal::chan::bounded::<u32>(4);
+///     let waiter = sisal::spawn_local(move || receiver.recv());
+///     sisal::yield_now();
+///     let snapshot = sisal::inspect::snapshot().unwrap();
+///     let channel: &sisal::inspect::ObjectInfo = &snapshot.objects[0];
+///     assert_eq!((channel.kind, channel.capacity, channel.length), ("channel", Some(4), Some(0)));
+///     assert_eq!(channel.receivers, [waiter.id()]);
+///     waiter.cancel();
+/// });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ObjectInfo {
@@ -240,11 +339,33 @@ pub struct ObjectInfo {
 
 impl Snapshot {
     /// The fiber with this number.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let me = sisal::fiber::current().unwrap().id();
+    ///     let ended = sisal::spawn(|| ());
+    ///     ended.wait().unwrap();
+    ///     let snapshot = sisal::inspect::snapshot().unwrap();
+    ///     assert!(snapshot.fiber(me).is_some() && snapshot.fiber(ended.id()).is_none());
+    /// });
+    /// ```
     pub fn fiber(&self, id: FiberId) -> Option<&FiberInfo> {
         self.fibers.iter().find(|fiber| fiber.id == id)
     }
 
     /// The object with this number.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    ///     let waiter = sisal::spawn_local(move || receiver.recv());
+    ///     sisal::yield_now();
+    ///     let snapshot = sisal::inspect::snapshot().unwrap();
+    ///     let wait = snapshot.fiber(waiter.id()).unwrap().wait.as_ref().unwrap();
+    ///     assert_eq!(snapshot.object(wait.object.unwrap()).unwrap().kind, "channel");
+    ///     waiter.cancel();
+    /// });
+    /// ```
     pub fn object(&self, id: usize) -> Option<&ObjectInfo> {
         self.objects.binary_search_by_key(&id, |object| object.id).ok().map(|place| &self.objects[place])
     }

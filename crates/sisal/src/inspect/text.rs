@@ -208,6 +208,16 @@ impl fmt::Display for Described<'_> {
 
 impl Snapshot {
     /// How many fibers are parked for each reason.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     let sleeper = sisal::spawn_local(|| sisal::sleep(Duration::from_secs(3600)));
+    ///     sisal::yield_now();
+    ///     assert_eq!(sisal::inspect::snapshot().unwrap().parked_by_reason()["asleep"], 1);
+    ///     sleeper.cancel();
+    /// });
+    /// ```
     pub fn parked_by_reason(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
         for fiber in self.fibers.iter().filter(|fiber| fiber.state == FiberState::Parked) {

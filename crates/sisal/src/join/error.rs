@@ -46,6 +46,14 @@ impl fmt::Debug for JoinError {
 impl std::error::Error for JoinError {}
 
 /// The panic of a fiber: who panicked, and with what.
+///
+/// ```
+/// sisal::run(|| {
+///     let Err(sisal::JoinError::Panicked(panic)) = sisal::spawn(|| panic!("no more tea")).join() else { unreachable!() };
+///     let panic: sisal::Panic = panic;
+///     assert!(panic.to_string().ends_with("panicked: no more tea"));
+/// });
+/// ```
 pub struct Panic {
     fiber: Fiber,
     payload: Box<dyn Any + Send>,
@@ -62,6 +70,14 @@ impl Panic {
     }
 
     /// The fiber that panicked.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::Builder::new().name("kettle").spawn(|| panic!("no more tea"));
+    ///     let Err(sisal::JoinError::Panicked(panic)) = handle.join() else { unreachable!() };
+    ///     assert_eq!(panic.fiber().name(), Some("kettle"));
+    /// });
+    /// ```
     pub fn fiber(&self) -> &Fiber {
         &self.fiber
     }
@@ -79,11 +95,27 @@ impl Panic {
     }
 
     /// What was panicked with, as [`std::panic::catch_unwind`] gives it.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::spawn(|| std::panic::panic_any(7u32));
+    ///     let Err(sisal::JoinError::Panicked(panic)) = handle.join() else { unreachable!() };
+    ///     assert_eq!(*panic.into_payload().downcast::<u32>().unwrap(), 7);
+    /// });
+    /// ```
     pub fn into_payload(self) -> Box<dyn Any + Send> {
         self.payload
     }
 
     /// Goes on with the panic here.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let Err(sisal::JoinError::Panicked(panic)) = sisal::spawn(|| panic!("no more tea")).join() else { unreachable!() };
+    ///     let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| panic.resume())).unwrap_err();
+    ///     assert_eq!(*payload.downcast::<&str>().unwrap(), "no more tea");
+    /// });
+    /// ```
     pub fn resume(self) -> ! {
         std::panic::resume_unwind(self.payload)
     }
@@ -110,6 +142,16 @@ impl fmt::Debug for Panic {
 }
 
 /// Why a [`race`](crate::race) had no winner.
+///
+/// ```
+/// use sisal::RaceError;
+/// sisal::run(|| {
+///     let runners = vec![sisal::spawn(|| Err::<(), _>("fell")), sisal::spawn(|| Err("fell"))];
+///     let error = sisal::race(runners).unwrap_err();
+///     assert_eq!(error.to_string(), "none of 2 fibers succeeded; fell; fell");
+///     assert!(matches!(error, RaceError::AllLost(lost) if lost.len() == 2));
+/// });
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RaceError<E> {
@@ -120,6 +162,16 @@ pub enum RaceError<E> {
 }
 
 /// How a fiber lost a [`race`](crate::race).
+///
+/// ```
+/// use sisal::{Lost, RaceError};
+/// sisal::run(|| {
+///     let runners = vec![sisal::spawn(|| Err::<(), _>("fell")), sisal::spawn(|| panic!("exploded"))];
+///     let Err(RaceError::AllLost(lost)) = sisal::race(runners) else { unreachable!() };
+///     assert!(lost.iter().any(|lost| matches!(lost, Lost::Failed("fell"))));
+///     assert!(lost.iter().any(|lost| matches!(lost, Lost::NoResult(error) if error.to_string().ends_with("exploded"))));
+/// });
+/// ```
 #[derive(Debug)]
 pub enum Lost<E> {
     /// It returned an error.

@@ -61,6 +61,15 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     /// See [`JoinError`].
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let numbers = vec![1, 2, 3];
+    ///     let sum = sisal::spawn(move || numbers.iter().sum::<i32>());
+    ///     assert_eq!(sum.join().unwrap(), 6);
+    ///     assert!(sisal::spawn(|| panic!("no more tea")).join().is_err());
+    /// });
+    /// ```
     #[track_caller]
     #[inline]
     pub fn join(self) -> Result<T, JoinError> {
@@ -172,17 +181,44 @@ impl<T> JoinHandle<T> {
     }
 
     /// Whether the fiber has ended.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (tell, told) = sisal::chan::oneshot();
+    ///     let handle = sisal::spawn(move || told.recv());
+    ///     assert!(!handle.is_finished());
+    ///     tell.send(7).unwrap();
+    ///     handle.wait().unwrap();
+    ///     assert!(handle.is_finished());
+    /// });
+    /// ```
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.fiber.end.is_done()
     }
 
     /// The fiber's number.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (one, other) = (sisal::spawn(|| sisal::fiber::current().unwrap().id()), sisal::spawn(|| ()));
+    ///     let id = one.id();
+    ///     assert_ne!(id, other.id());
+    ///     assert_eq!(one.join().unwrap(), id);
+    /// });
+    /// ```
     pub fn id(&self) -> FiberId {
         self.fiber.id
     }
 
     /// The fiber's name, if it has one.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (one, other) = (sisal::Builder::new().name("parser").spawn(|| ()), sisal::spawn(|| ()));
+    ///     assert_eq!((one.name(), other.name()), (Some("parser"), None));
+    /// });
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.fiber.name.as_deref()
     }

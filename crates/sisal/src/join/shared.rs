@@ -36,6 +36,13 @@ pub struct SharedHandle<T> {
 
 impl<T: Clone> JoinHandle<T> {
     /// Turns the handle into one that can be joined any number of times.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let answer = sisal::spawn(|| 42).shared();
+    ///     assert_eq!((answer.join().unwrap(), answer.join().unwrap()), (42, 42));
+    /// });
+    /// ```
     pub fn shared(self) -> SharedHandle<T> {
         SharedHandle { handle: Arc::new(self), task: None, value: PhantomData }
     }
@@ -46,6 +53,14 @@ impl<T: Clone> SharedHandle<T> {
     ///
     /// # Errors
     /// See [`JoinError`]. The payload of a panic can't be cloned: every waiter gets its message instead.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let greeting = sisal::spawn(|| String::from("hello")).shared();
+    ///     let other = { let greeting = greeting.clone(); sisal::spawn(move || greeting.join().unwrap()) };
+    ///     assert_eq!(greeting.join().unwrap(), other.join().unwrap());
+    /// });
+    /// ```
     #[track_caller]
     pub fn join(&self) -> Result<T, JoinError> {
         self.handle.wait().map_err(JoinError::Interrupted)?;
@@ -65,16 +80,43 @@ impl<T: Clone> SharedHandle<T> {
     }
 
     /// Whether the fiber has ended.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (tell, told) = sisal::chan::oneshot();
+    ///     let shared = sisal::spawn(move || told.recv().unwrap()).shared();
+    ///     assert!(!shared.is_finished());
+    ///     tell.send(7).unwrap();
+    ///     assert_eq!(shared.join().unwrap(), 7);
+    ///     assert!(shared.is_finished());
+    /// });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()
     }
 
     /// The fiber's number.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::spawn(|| ());
+    ///     let id = handle.id();
+    ///     let shared = handle.shared();
+    ///     assert_eq!((shared.id(), shared.clone().id()), (id, id));
+    /// });
+    /// ```
     pub fn id(&self) -> FiberId {
         self.handle.id()
     }
 
     /// The fiber's name, if it has one.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let shared = sisal::Builder::new().name("parser").spawn(|| ()).shared();
+    ///     assert_eq!(shared.clone().name(), Some("parser"));
+    /// });
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.handle.name()
     }

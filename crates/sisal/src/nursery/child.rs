@@ -135,11 +135,32 @@ pub struct Child<'scope> {
 
 impl Child<'_> {
     /// The number of its fiber.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         let (sender, receiver) = sisal::chan::oneshot();
+    ///         let child = n.spawn(move || drop(sender.send(sisal::fiber::current().unwrap().id())));
+    ///         assert_eq!(receiver.recv(), Ok(child.id()));
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
     pub fn id(&self) -> FiberId {
         self.handle.id()
     }
 
     /// Its name, if it was given one by [`ChildBuilder::name`].
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         assert_eq!(n.builder().name("parser").spawn(|| ()).name(), Some("parser"));
+    ///         assert_eq!(n.spawn(|| ()).name(), None);
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.handle.name()
     }
@@ -162,6 +183,20 @@ impl Child<'_> {
     }
 
     /// Whether it has ended, in whatever way.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         let (tell, told) = sisal::chan::oneshot();
+    ///         let child = n.spawn(move || _ = told.recv());
+    ///         assert!(!child.is_finished());
+    ///         tell.send(7).unwrap();
+    ///         child.wait().unwrap();
+    ///         assert!(child.is_finished());
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()
     }
@@ -170,6 +205,18 @@ impl Child<'_> {
     ///
     /// # Errors
     /// [`Cancelled`] if something from outside ended the wait: the child's own failure, for instance, which ends the nursery.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::unbounded();
+    ///     sisal::nursery(|n| {
+    ///         let child = n.spawn(|| sender.send(7).unwrap());
+    ///         child.wait().unwrap();
+    ///         assert_eq!(receiver.try_recv(), Ok(7));
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
     #[track_caller]
     pub fn wait(&self) -> Result<(), Cancelled> {
         self.handle.wait()
@@ -206,6 +253,16 @@ impl fmt::Debug for Child<'_> {
 }
 
 /// How a child is to be: its name, its stack, where it starts. Made by [`Nursery::builder`].
+///
+/// ```
+/// sisal::run(|| {
+///     sisal::nursery(|n| {
+///         let child = n.builder().name("parser").stack_size(1 << 20).spawn(|| ());
+///         assert_eq!(child.name(), Some("parser"));
+///         Ok::<_, ()>(())
+///     }).unwrap();
+/// });
+/// ```
 #[must_use = "a builder does nothing until it spawns"]
 pub struct ChildBuilder<'scope, 'env, E> {
     nursery: &'scope Nursery<'scope, 'env, E>,
@@ -218,24 +275,64 @@ impl<'scope, 'env, E: Send> ChildBuilder<'scope, 'env, E> {
     }
 
     /// Names the child, for messages and dumps.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         n.builder().name("parser").spawn(|| assert_eq!(sisal::fiber::current().unwrap().name(), Some("parser")));
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> ChildBuilder<'scope, 'env, E> {
         self.options.name = Some(name.into().into_boxed_str());
         self
     }
 
     /// The size of its stack in usable bytes, at least; the runtime's if not given. Only pages that are used take memory.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         n.builder().stack_size(1 << 20).spawn(|| assert_eq!(std::hint::black_box([1u8; 300 << 10])[7], 1));
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> ChildBuilder<'scope, 'env, E> {
         self.options.stack_size = Some(bytes);
         self
     }
 
     /// Starts it rather on the worker on which fewest fibers wait, to spread long-lived children evenly.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::unbounded();
+    ///     sisal::nursery(|n| {
+    ///         (0..10).for_each(|number| { let sender = &sender; n.builder().spread().spawn(move || _ = sender.send(number)); });
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    ///     assert_eq!(receiver.try_iter().sum::<i32>(), 45);
+    /// });
+    /// ```
     pub fn spread(mut self) -> ChildBuilder<'scope, 'env, E> {
         self.options.start = Start::Spread;
         self
     }
 
     /// Says that it computes for long without a wait: see [`Builder::cpu_bound`](crate::Builder::cpu_bound).
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let mut sum = 0u64;
+    ///     sisal::nursery(|n| {
+    ///         n.builder().cpu_bound().spawn(|| sum = (0..1_000_000).sum());
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    ///     assert_eq!(sum, 499_999_500_000);
+    /// });
+    /// ```
     pub fn cpu_bound(mut self) -> ChildBuilder<'scope, 'env, E> {
         self.options.start = Start::Alone;
         self
@@ -260,6 +357,17 @@ impl<'scope, 'env, E: Send> ChildBuilder<'scope, 'env, E> {
     ///
     /// # Panics
     /// Outside of a runtime, if the stack size is impossible, and if there is no such worker.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let mut words = vec!["plain", "blocking", "code"];
+    ///     sisal::nursery(|n| {
+    ///         n.builder().name("sorter").spawn(|| words.sort());
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    ///     assert_eq!(words, ["blocking", "code", "plain"]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn spawn<F, R>(self, f: F) -> Child<'scope>
     where
@@ -274,6 +382,18 @@ impl<'scope, 'env, E: Send> ChildBuilder<'scope, 'env, E> {
     ///
     /// # Panics
     /// Outside of the fibers of the nursery's runtime, and if the stack size is impossible.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// sisal::run(|| {
+    ///     let count = Cell::new(0);
+    ///     sisal::nursery(|n| {
+    ///         (0..10).for_each(|_| { n.builder().name("counter").spawn_local(|| count.set(count.get() + 1)); });
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    ///     assert_eq!(count.get(), 10);
+    /// });
+    /// ```
     #[track_caller]
     pub fn spawn_local<F, R>(mut self, f: F) -> Child<'scope>
     where

@@ -26,6 +26,19 @@ use std::sync::{Arc, OnceLock};
 ///
 /// `'scope` is the life of the nursery: children may borrow what lives longer. `'env` is everything around it. `E` is the type of the
 /// errors that children and the body may return.
+///
+/// ```
+/// use sisal::Nursery;
+///
+/// fn count_down<'scope>(n: &'scope Nursery<'scope, '_, &'static str>, number: u32) {
+///     n.spawn(move || match number {
+///         0 => Err("lift-off"),
+///         _ => Ok(count_down(n, number - 1)),
+///     });
+/// }
+///
+/// sisal::run(|| assert_eq!(sisal::nursery(|n| Ok(count_down(n, 10))), Err("lift-off")));
+/// ```
 pub struct Nursery<'scope, 'env: 'scope, E> {
     /// That of the scope which the body runs in.
     /// INVARIANT: outlives the nursery.
@@ -174,6 +187,17 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
     }
 
     /// Whether the nursery was cancelled: by request, by a failure, by its time limit, or by something around it.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         assert!(!n.is_cancelled());
+    ///         n.cancel();
+    ///         assert!(n.is_cancelled());
+    ///         Ok::<_, ()>(())
+    ///     }).unwrap();
+    /// });
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.node().cause().is_some()
     }

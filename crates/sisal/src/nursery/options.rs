@@ -9,6 +9,15 @@ use std::panic::Location;
 use std::time::{Duration, Instant};
 
 /// How a nursery is to be. Made by [`Nursery::options`].
+///
+/// ```
+/// use sisal::{Nursery, NurseryOptions};
+/// use std::time::Duration;
+/// sisal::run(|| {
+///     let options: NurseryOptions = Nursery::options().name("patient").timeout(Duration::from_secs(3600));
+///     assert_eq!(options.run(|_| Ok::<_, ()>(7)), Ok(7));
+/// });
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "options do nothing until they are run"]
 pub struct NurseryOptions {
@@ -26,11 +35,33 @@ impl NurseryOptions {
     ///
     /// The limit of a nursery that a plain thread opens is kept by that thread: it looks at the clock when it waits, at the end of the
     /// nursery at the latest.
+    ///
+    /// ```
+    /// use sisal::{Cause, Nursery};
+    /// use std::time::{Duration, Instant};
+    /// sisal::run(|| {
+    ///     let cause = Nursery::options().deadline(Instant::now() + Duration::from_millis(2)).run(|_| {
+    ///         Ok::<_, ()>(sisal::sleep(Duration::from_secs(3600)).unwrap_err().cause)
+    ///     });
+    ///     assert_eq!(cause, Ok(Cause::Deadline));
+    /// });
+    /// ```
     pub fn deadline(self, instant: Instant) -> NurseryOptions {
         NurseryOptions { deadline: Some(self.deadline.map_or(instant, |before| before.min(instant))), ..self }
     }
 
     /// As [`deadline`](Self::deadline), so long after the nursery is opened.
+    ///
+    /// ```
+    /// use sisal::{Cause, Nursery};
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     let cause = Nursery::options().timeout(Duration::from_millis(2)).run(|_| {
+    ///         Ok::<_, ()>(sisal::sleep(Duration::from_secs(3600)).unwrap_err().cause)
+    ///     });
+    ///     assert_eq!(cause, Ok(Cause::Deadline));
+    /// });
+    /// ```
     pub fn timeout(self, duration: Duration) -> NurseryOptions {
         NurseryOptions { timeout: Some(self.timeout.map_or(duration, |before| before.min(duration))), ..self }
     }
@@ -81,6 +112,13 @@ impl NurseryOptions {
     }
 
     /// Names the nursery, for messages.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let opened = sisal::Nursery::options().name("fetchers").run(|n| Ok::<_, ()>(format!("{n:?}")));
+    ///     assert!(opened.unwrap().contains("fetchers"));
+    /// });
+    /// ```
     pub fn name(self, name: impl Into<String>) -> NurseryOptions {
         NurseryOptions { name: Some(name.into().into_boxed_str()), ..self }
     }

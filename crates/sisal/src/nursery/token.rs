@@ -138,6 +138,11 @@ impl Drop for Token {
 
 impl CancelToken {
     /// A token that nothing is above.
+    ///
+    /// ```
+    /// let token = sisal::CancelToken::new();
+    /// assert!(!token.is_cancelled());
+    /// ```
     pub fn new() -> CancelToken {
         CancelToken(Token::new(Above::Nothing))
     }
@@ -178,6 +183,16 @@ impl CancelToken {
 
     /// Cancels it: waits inside [`run`](Self::run) return [`Cancelled`] with [`Cause::Request`], now and from now on, and so with
     /// its children. If it was cancelled before, nothing happens.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     let token = sisal::CancelToken::new();
+    ///     let sleeper = { let token = token.clone(); sisal::spawn(move || token.run(|| sisal::sleep(Duration::from_secs(3600)))) };
+    ///     token.cancel();
+    ///     assert_eq!(sleeper.join().unwrap().unwrap_err().cause, sisal::Cause::Request);
+    /// });
+    /// ```
     pub fn cancel(&self) {
         // Tasks are woken when the lock is free: what they do may come back here.
         later(|| {
@@ -190,6 +205,14 @@ impl CancelToken {
     }
 
     /// Whether it was cancelled.
+    ///
+    /// ```
+    /// let token = sisal::CancelToken::new();
+    /// let other = token.clone();
+    /// assert!(!other.is_cancelled());
+    /// token.cancel();
+    /// assert!(other.is_cancelled());
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.cause().is_some()
     }

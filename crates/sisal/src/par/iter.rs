@@ -10,6 +10,12 @@ use std::num::NonZero;
 /// A loop over the items of a source. Nothing happens until one of the methods is called that run it, as with iterators.
 ///
 /// See [`iter`](super::iter()).
+///
+/// ```
+/// let squares: sisal::par::Par<_> = sisal::par::iter(0..4u32).map(|n| n * n);
+/// // Nothing has happened yet.
+/// assert_eq!(squares.sum::<u32>(), 14);
+/// ```
 #[derive(Debug)]
 #[must_use = "a loop does nothing until it is run"]
 pub struct Par<S> {
@@ -26,9 +32,10 @@ pub struct Par<S> {
 /// one can be [given](Par::grain). Results are in the order of the items, whoever computed them; so a function that merges
 /// results need not be commutative, but has to be associative.
 ///
-/// Closures may wait, for locks, channels or sockets: the worker goes on with other work, and others may have the rest of the loop. Each part
-/// of it that waits has a stack then, so a million bodies that wait at once need a million stacks. Bodies that wait for *each other* must not
-/// be done in one go: that needs a [grain](Par::grain) of 1.
+/// Closures may wait, for locks, channels or sockets: the worker goes on with other work, and others may have the rest of the loop. Each leaf
+/// of it that waits keeps its stack, and leaves that wait are made as short as can be: a million bodies that wait at once are a million stacks.
+/// A [grain](Par::grain) bounds that: see [what waiting costs](super#what-waiting-costs). Bodies that wait for *each other* must not be done in
+/// one go: that needs a grain of 1, and a stack for each.
 ///
 /// If a closure panics, what its part of the loop had not come to is abandoned, and those items are dropped. Parts that others have taken
 /// are gone through all the same; then the panic goes on in the caller.
@@ -68,8 +75,9 @@ impl<S: Source> IntoSource for Par<S> {
 impl<S> Par<S> {
     /// Goes through at most so many items in one go; 0 is taken for 1.
     ///
-    /// Mostly that is better left to the loop, which measures. With a grain of 1 all bodies can wait for each other, each on a stack
-    /// of its own:
+    /// Mostly that is better left to the loop, which measures. If bodies wait, the grain says how many stacks there may be: each leaf has one,
+    /// and for every `items` there are two leaves at most (see [what waiting costs](super#what-waiting-costs)). With a grain of 1 all
+    /// bodies can wait for each other, each on a stack of its own:
     ///
     /// ```
     /// sisal::run(|| {
@@ -154,6 +162,11 @@ impl<S: Exact> Par<S> {
     }
 
     /// Whether there are no items.
+    ///
+    /// ```
+    /// assert!(sisal::par::iter(0..0u32).is_empty());
+    /// assert!(!sisal::par::iter(&[1, 2, 3]).is_empty());
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -48,6 +48,14 @@ pub fn join_many<C: Closures>(closures: C) -> C::Results {
 }
 
 /// A tuple of closures, for [`join_many`].
+///
+/// ```
+/// use sisal::par::{self, Closures};
+/// fn in_order<C: Closures>(closures: C) -> C::Results {
+///     par::join_many(closures)
+/// }
+/// assert_eq!(in_order((|| 1, || "two", || 3.0)), (1, "two", 3.0));
+/// ```
 pub trait Closures {
     /// What they return.
     type Results;

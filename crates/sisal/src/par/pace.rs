@@ -72,17 +72,34 @@ struct Guess {
 
 impl Pace {
     /// For work with so many items.
+    ///
+    /// ```
+    /// let pace = sisal::par::Pace::new(1_000);
+    /// // Nothing is known yet: one by itself is measured.
+    /// assert!(pace.fits(1) && !pace.fits(2));
+    /// ```
     pub fn new(items: usize) -> Pace {
         let guess = || Guess { in_time: AtomicUsize::new(1), is_start: AtomicBool::new(true) };
         Pace(if items <= FEW { Kind::Given(1) } else { Kind::Learnt(guess()) })
     }
 
     /// At most so many items in one go, whatever time they take; 0 is taken for 1.
+    ///
+    /// ```
+    /// let pace = sisal::par::Pace::grain(100);
+    /// assert!(pace.fits(100) && !pace.fits(101));
+    /// ```
     pub fn grain(items: usize) -> Pace {
         Pace(Kind::Given(items.max(1)))
     }
 
     /// Whether so many items are to be done in one go. If not, they are to be divided.
+    ///
+    /// ```
+    /// let pace = sisal::par::Pace::grain(4);
+    /// assert!(pace.fits(4));
+    /// assert!(!pace.fits(5), "to be divided");
+    /// ```
     #[inline]
     pub fn fits(&self, items: usize) -> bool {
         match &self.0 {
@@ -92,6 +109,11 @@ impl Pace {
     }
 
     /// Where so many items, which do not fit, are best divided: not at their ends.
+    ///
+    /// ```
+    /// let pace = sisal::par::Pace::grain(100);
+    /// assert_eq!(pace.cut(1_000), 500);
+    /// ```
     #[inline]
     pub fn cut(&self, items: usize) -> usize {
         match &self.0 {
@@ -101,6 +123,11 @@ impl Pace {
     }
 
     /// Calls `leaf`, which does so many items in one go, and learns from it.
+    ///
+    /// ```
+    /// let pace = sisal::par::Pace::grain(100);
+    /// assert_eq!(pace.run(3, || [1, 2, 3].iter().sum::<i32>()), 6);
+    /// ```
     #[inline]
     pub fn run<R>(&self, items: usize, leaf: impl FnOnce() -> R) -> R {
         let start = match &self.0 {

@@ -6,6 +6,18 @@ use std::convert::Infallible;
 use std::panic::Location;
 
 /// Where closures are spawned that end before [`scope`] does. Children have it as well, and spawn into the same.
+///
+/// ```
+/// use sisal::par::Scope;
+/// sisal::run(|| {
+///     let mut halves = [0, 0];
+///     let [left, right] = &mut halves;
+///     sisal::par::scope(|scope: Scope<'_, '_>| {
+///         scope.spawn(|scope| { *left = 1; scope.spawn(|_| *right = 2) });
+///     });
+///     assert_eq!(halves, [1, 2]);
+/// });
+/// ```
 #[derive(Copy, Clone, Debug)]
 pub struct Scope<'scope, 'env> {
     /// None outside of a runtime.

@@ -13,19 +13,20 @@ pub(crate) use std::{
     thread::yield_now,
 };
 
-/// A full fence whose thread has just done an atomic read-modify-write.
+/// A full fence whose thread has just done an atomic read-modify-write. Its partner is named where it is called.
 ///
 /// On x86_64 that instruction was a full barrier already (every `lock`-prefixed one is), so only the compiler has
 /// to be held back; elsewhere, and in the models, this is `fence(SeqCst)`.
 #[inline(always)]
 pub(crate) fn fence_after_read_modify_write() {
+    // ORDERING: both are for the partner of whoever calls this.
     #[cfg(all(target_arch = "x86_64", not(modelled), not(miri)))]
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
     #[cfg(not(all(target_arch = "x86_64", not(modelled), not(miri))))]
     fence(Ordering::SeqCst);
 }
 
-/// A full fence.
+/// A full fence. Its partner is named where it is called.
 ///
 /// On x86_64 it is made of an exchange with a word on the stack, which is a full barrier like `mfence` and takes half the time;
 /// elsewhere, and in the models, it is `fence(SeqCst)`.
@@ -34,9 +35,11 @@ pub(crate) fn full_fence() {
     #[cfg(all(target_arch = "x86_64", not(modelled), not(miri)))]
     {
         let word = AtomicU32::new(0);
+        // ORDERING: nobody else sees the word: it is the `lock` of the instruction that is wanted, for the partner of whoever calls this.
         std::hint::black_box(&word).swap(1, Ordering::SeqCst);
         fence_after_read_modify_write();
     }
+    // ORDERING: as above.
     #[cfg(not(all(target_arch = "x86_64", not(modelled), not(miri))))]
     fence(Ordering::SeqCst);
 }

@@ -16,12 +16,15 @@ pub(crate) fn is_supported() -> bool {
 /// The often side. Orders nothing by itself, but keeps the compiler from reordering.
 #[inline(always)]
 pub(crate) fn light() {
+    // ORDERING: pairs with `heavy`, which has the processor do the rest of a full fence just here, wherever this thread is.
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
 /// The seldom side: as if every thread had done a full barrier. Only if [`is_supported`].
 #[cold]
 pub(crate) fn heavy() {
+    // ORDERING: pairs with `light` of all other threads. What was written before is there when they pass their barriers, and what is read
+    // after is not older than those: so at least one of both sides sees what the other has written.
     fence(Ordering::SeqCst);
     run_everywhere();
     fence(Ordering::SeqCst);

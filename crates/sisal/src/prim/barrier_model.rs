@@ -8,9 +8,11 @@ pub(crate) fn is_supported() -> bool {
 }
 
 pub(crate) fn light() {
+    // ORDERING: pairs with `heavy`.
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn heavy() {
+    // ORDERING: pairs with `light`.
     fence(Ordering::SeqCst);
 }

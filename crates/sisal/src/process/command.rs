@@ -46,29 +46,61 @@ struct Set {
 
 impl Command {
     /// A program, by its path, or by its name if it is in `PATH`.
+    ///
+    /// ```
+    /// use sisal::process::Command;
+    /// assert!(Command::new("true").status()?.success());
+    /// assert!(Command::new("/bin/sh").args(["-c", "exit 0"]).status()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new(program: impl AsRef<OsStr>) -> Command {
         process::Command::new(program).into()
     }
 
     /// Adds an argument.
+    ///
+    /// ```
+    /// let output = sisal::process::Command::new("echo").arg("one word").arg("another").output()?;
+    /// assert_eq!(output.stdout, b"one word another\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Command {
         self.inner.arg(arg);
         self
     }
 
     /// Adds arguments.
+    ///
+    /// ```
+    /// let output = sisal::process::Command::new("echo").args(["one", "two", "three"]).output()?;
+    /// assert_eq!(output.stdout, b"one two three\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn args<I: IntoIterator<Item: AsRef<OsStr>>>(&mut self, args: I) -> &mut Command {
         self.inner.args(args);
         self
     }
 
     /// Sets a variable of its environment.
+    ///
+    /// ```
+    /// let output = sisal::process::Command::new("sh").args(["-c", "echo $GREETING"]).env("GREETING", "hello").output()?;
+    /// assert_eq!(output.stdout, b"hello\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn env(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Command {
         self.inner.env(name, value);
         self
     }
 
     /// Sets variables of its environment.
+    ///
+    /// ```
+    /// let mut command = sisal::process::Command::new("sh");
+    /// let output = command.args(["-c", "echo $ONE $TWO"]).envs([("ONE", "1"), ("TWO", "2")]).output()?;
+    /// assert_eq!(output.stdout, b"1 2\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn envs<I, K, V>(&mut self, variables: I) -> &mut Command
     where
         I: IntoIterator<Item = (K, V)>,
@@ -80,24 +112,52 @@ impl Command {
     }
 
     /// Keeps a variable of this process from it.
+    ///
+    /// ```
+    /// let mut command = sisal::process::Command::new("sh");
+    /// let output = command.args(["-c", "echo ${HOME:-nowhere}"]).env_remove("HOME").output()?;
+    /// assert_eq!(output.stdout, b"nowhere\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn env_remove(&mut self, name: impl AsRef<OsStr>) -> &mut Command {
         self.inner.env_remove(name);
         self
     }
 
     /// Keeps all variables of this process from it.
+    ///
+    /// ```
+    /// let output = sisal::process::Command::new("/usr/bin/env").env_clear().env("ONLY", "this").output()?;
+    /// assert_eq!(output.stdout, b"ONLY=this\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn env_clear(&mut self) -> &mut Command {
         self.inner.env_clear();
         self
     }
 
     /// The directory it starts in.
+    ///
+    /// ```
+    /// let output = sisal::process::Command::new("pwd").current_dir("/").output()?;
+    /// assert_eq!(output.stdout, b"/\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Command {
         self.inner.current_dir(directory);
         self
     }
 
     /// Its standard input: that of this process if not set, or nothing for [`output`](Self::output).
+    ///
+    /// ```
+    /// use sisal::process::{Command, Stdio};
+    /// use std::io::Write;
+    /// let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    /// child.stdin.take().unwrap().write_all(b"to and fro")?;
+    /// assert_eq!(child.wait_with_output()?.stdout, b"to and fro");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn stdin(&mut self, stdin: impl Into<Stdio>) -> &mut Command {
         self.set.stdin = true;
         self.inner.stdin(stdin);
@@ -105,6 +165,17 @@ impl Command {
     }
 
     /// Its standard output: that of this process if not set, or a pipe for [`output`](Self::output).
+    ///
+    /// ```
+    /// use sisal::process::{Command, Stdio};
+    /// use std::io::Read;
+    /// let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+    /// let mut said = String::new();
+    /// child.stdout.take().unwrap().read_to_string(&mut said)?;
+    /// assert_eq!(said, "hello\n");
+    /// assert!(child.wait()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn stdout(&mut self, stdout: impl Into<Stdio>) -> &mut Command {
         self.set.stdout = true;
         self.inner.stdout(stdout);
@@ -112,6 +183,14 @@ impl Command {
     }
 
     /// Its standard error: that of this process if not set, or a pipe for [`output`](Self::output).
+    ///
+    /// ```
+    /// use sisal::process::{Command, Stdio};
+    /// let mut command = Command::new("sh");
+    /// let output = command.args(["-c", "echo unheard >&2"]).stderr(Stdio::null()).output()?;
+    /// assert!(output.stderr.is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn stderr(&mut self, stderr: impl Into<Stdio>) -> &mut Command {
         self.set.stderr = true;
         self.inner.stderr(stderr);
@@ -156,6 +235,15 @@ impl Command {
     ///
     /// # Errors
     /// See [`std::process::Command::status`]; and if the wait was [cancelled](crate::is_cancelled).
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let status = sisal::process::Command::new("sh").args(["-c", "exit 3"]).status()?;
+    ///     assert_eq!(status.code(), Some(3));
+    ///     Ok::<(), std::io::Error>(())
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn status(&mut self) -> io::Result<ExitStatus> {
         self.spawn()?.wait()
@@ -165,6 +253,15 @@ impl Command {
     ///
     /// # Errors
     /// See [`std::process::Command::output`]; and if the wait was [cancelled](crate::is_cancelled).
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let output = sisal::process::Command::new("sh").args(["-c", "echo heard; echo too >&2"]).output()?;
+    ///     assert_eq!((&*output.stdout, &*output.stderr), (&b"heard\n"[..], &b"too\n"[..]));
+    ///     Ok::<(), std::io::Error>(())
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn output(&mut self) -> io::Result<Output> {
         let Set { stdin, stdout, stderr } = self.set;

@@ -21,6 +21,17 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_millis(100);
 
 /// What to do when no fiber can ever run again.
+///
+/// ```
+/// use sisal::inspect::OnDeadlock;
+///
+/// let ended = sisal::Runtime::builder().on_deadlock(OnDeadlock::Cancel).run(|| {
+///     let (_sender, receiver) = sisal::chan::oneshot::<u32>();
+///     receiver.recv()
+/// });
+/// assert!(ended.unwrap().is_err());
+/// assert_eq!(OnDeadlock::default(), OnDeadlock::Exit);
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum OnDeadlock {

@@ -101,11 +101,25 @@ impl<T, R, M: FnMut() -> T, F: FnMut(Result<(), SendError<T>>) -> R> Operation<R
 
 impl<'a, R: 'a> Select<'a, R> {
     /// A select without arms.
+    ///
+    /// ```
+    /// let mut select = sisal::Select::<u32>::new();
+    /// assert_eq!(select.try_wait(), None, "there is nothing to choose from");
+    /// ```
     pub fn new() -> Select<'a, R> {
         Select { operations: Vec::new() }
     }
 
     /// Adds a receive, and returns its number. `then` is called with the message, or with why there is none.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// let idle = sisal::chan::never::<u32>();
+    /// let mut select = sisal::Select::new();
+    /// assert_eq!((select.recv(&idle, |_| None), select.recv(&receiver, Result::ok)), (0, 1));
+    /// sender.send(7).unwrap();
+    /// assert_eq!(select.wait(), Some(7));
+    /// ```
     pub fn recv<T>(&mut self, receiver: &'a Receiver<T>, then: impl FnMut(Result<T, RecvError>) -> R + 'a) -> usize {
         self.add(Receive { receiver, arm: None, then })
     }
@@ -141,6 +155,17 @@ impl<'a, R: 'a> Select<'a, R> {
     ///
     /// # Panics
     /// If there are no arms.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (one, two) = (sisal::chan::bounded(1), sisal::chan::bounded(1));
+    ///     let mut select = sisal::Select::new();
+    ///     [&one.1, &two.1].map(|receiver| select.recv(receiver, Result::unwrap));
+    ///     let sender = two.0.clone();
+    ///     sisal::spawn(move || sender.send("two"));
+    ///     assert_eq!(select.wait(), "two");
+    /// });
+    /// ```
     #[track_caller]
     pub fn wait(&mut self) -> R {
         assert!(!self.operations.is_empty(), "sisal: a select without arms would wait for ever");
@@ -149,18 +174,47 @@ impl<'a, R: 'a> Select<'a, R> {
     }
 
     /// As [`wait`](Self::wait), if one can be done at once.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// let mut select = sisal::Select::new();
+    /// select.recv(&receiver, Result::unwrap);
+    /// assert_eq!(select.try_wait(), None);
+    /// sender.send(7).unwrap();
+    /// assert_eq!(select.try_wait(), Some(7));
+    /// ```
     #[track_caller]
     pub fn try_wait(&mut self) -> Option<R> {
         self.choose(Patience::None, Location::caller())
     }
 
     /// As [`wait`](Self::wait), for at most so long.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// let mut select = sisal::Select::new();
+    /// select.recv(&receiver, Result::unwrap);
+    /// assert_eq!(select.wait_timeout(Duration::from_millis(1)), None);
+    /// sender.send(7).unwrap();
+    /// assert_eq!(select.wait_timeout(Duration::from_secs(60)), Some(7));
+    /// ```
     #[track_caller]
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<R> {
         self.choose(Patience::Until(Moment::now().after(timeout)), Location::caller())
     }
 
     /// As [`wait`](Self::wait), until this time at most.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// let mut select = sisal::Select::new();
+    /// select.recv(&receiver, Result::unwrap);
+    /// sender.send(7).unwrap();
+    /// assert_eq!(select.wait_deadline(Instant::now() + Duration::from_secs(60)), Some(7));
+    /// assert_eq!(select.wait_deadline(Instant::now()), None);
+    /// ```
     #[track_caller]
     pub fn wait_deadline(&mut self, deadline: Instant) -> Option<R> {
         self.choose(Patience::Until(Moment::of(deadline)), Location::caller())

@@ -39,6 +39,11 @@ impl Signal {
     pub const PIPE: Signal = Signal(libc::SIGPIPE);
 
     /// The signal of this number.
+    ///
+    /// ```
+    /// use sisal::signal::Signal;
+    /// assert_eq!(Signal::from_raw(libc::SIGUSR1), Signal::USER1);
+    /// ```
     pub const fn from_raw(number: i32) -> Signal {
         Signal(number)
     }

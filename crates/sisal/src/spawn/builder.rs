@@ -146,6 +146,10 @@ pub struct Builder {
 
 impl Builder {
     /// A fiber of the caller's runtime. For another one see [`Handle::builder`].
+    ///
+    /// ```
+    /// sisal::run(|| assert_eq!(sisal::Builder::new().spawn(|| 7).join().unwrap(), 7));
+    /// ```
     pub fn new() -> Builder {
         Builder::default()
     }
@@ -155,17 +159,39 @@ impl Builder {
     }
 
     /// Names the fiber, for messages and dumps.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::Builder::new().name("parser").spawn(|| sisal::fiber::current().unwrap().to_string());
+    ///     assert!(handle.join().unwrap().starts_with("fiber 'parser'"));
+    /// });
+    /// ```
     pub fn name(self, name: impl Into<String>) -> Builder {
         Builder { name: Some(name.into().into_boxed_str()), ..self }
     }
 
     /// The size of its stack in usable bytes, at least; the runtime's if not given. Only pages that are used take memory.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::Builder::new().stack_size(1 << 20).spawn(|| std::hint::black_box([1u8; 300 << 10])[7]);
+    ///     assert_eq!(handle.join().unwrap(), 1);
+    /// });
+    /// ```
     pub fn stack_size(self, bytes: usize) -> Builder {
         Builder { stack_size: Some(bytes), ..self }
     }
 
     /// Starts it rather on the worker on which fewest fibers wait, to spread long-lived fibers evenly. If that worker is busy
     /// and another is not, the other takes it.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let spawn = |number: u32| sisal::Builder::new().spread().spawn(move || number);
+    ///     let handles: Vec<_> = (0..10).map(spawn).collect();
+    ///     assert_eq!(handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u32>(), 45);
+    /// });
+    /// ```
     pub fn spread(self) -> Builder {
         Builder { anywhere: Start::Spread, ..self }
     }
@@ -195,6 +221,13 @@ impl Builder {
     ///
     /// # Panics
     /// Outside of a runtime, and if the stack size is impossible.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::Builder::new().name("adder").spawn(|| 1 + 1);
+    ///     assert_eq!(handle.join().unwrap(), 2);
+    /// });
+    /// ```
     #[track_caller]
     pub fn spawn<F, T>(mut self, f: F) -> JoinHandle<T>
     where
@@ -211,6 +244,15 @@ impl Builder {
     ///
     /// # Errors
     /// See [`SpawnErrorKind`].
+    ///
+    /// ```
+    /// use sisal::{Builder, SpawnErrorKind};
+    /// sisal::run(|| {
+    ///     assert_eq!(Builder::new().try_spawn(|| 7).unwrap().join().unwrap(), 7);
+    ///     let refused = Builder::new().stack_size(usize::MAX).try_spawn(|| 7).unwrap_err();
+    ///     assert_eq!(refused.kind(), SpawnErrorKind::StackSize { asked: usize::MAX });
+    /// });
+    /// ```
     #[track_caller]
     pub fn try_spawn<F, T>(self, f: F) -> Result<JoinHandle<T>, SpawnError<F>>
     where
@@ -235,6 +277,15 @@ impl Builder {
     ///
     /// # Panics
     /// Outside of a runtime's fibers, and if the stack size is impossible.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// sisal::run(|| {
+    ///     let words = Rc::new(["plain", "blocking", "code"]);
+    ///     let handle = { let words = Rc::clone(&words); sisal::Builder::new().name("counter").spawn_local(move || words.len()) };
+    ///     assert_eq!(handle.join().unwrap(), words.len());
+    /// });
+    /// ```
     #[track_caller]
     pub fn spawn_local<F, T>(self, f: F) -> JoinHandle<T>
     where
@@ -260,6 +311,12 @@ impl Builder {
     ///
     /// # Panics
     /// If there is no such worker, outside of a runtime, and if the stack size is impossible.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(2).build().unwrap();
+    /// let on = |worker| runtime.handle().builder().spawn_on(worker, || std::thread::current().id()).join().unwrap();
+    /// assert!(on(0) == on(0) && on(0) != on(1));
+    /// ```
     #[track_caller]
     pub fn spawn_on<F, T>(self, worker: usize, f: F) -> JoinHandle<T>
     where

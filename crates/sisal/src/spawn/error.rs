@@ -17,6 +17,13 @@ pub struct SpawnError<F> {
 }
 
 /// Why a fiber was not spawned.
+///
+/// ```
+/// use sisal::SpawnErrorKind;
+/// let refused = sisal::try_spawn(|| 7).unwrap_err();
+/// assert_eq!(refused.kind(), SpawnErrorKind::NoRuntime);
+/// assert_eq!(SpawnErrorKind::NoSuchWorker { asked: 9, workers: 2 }.to_string(), "there is no worker 9: the workers are 0 to 1");
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpawnErrorKind {
@@ -47,11 +54,26 @@ impl<F> SpawnError<F> {
     }
 
     /// Why it was not spawned.
+    ///
+    /// ```
+    /// use sisal::{Builder, SpawnErrorKind};
+    /// sisal::run(|| {
+    ///     let refused = Builder::new().stack_size(usize::MAX).try_spawn(|| ()).unwrap_err();
+    ///     assert!(matches!(refused.kind(), SpawnErrorKind::StackSize { .. }));
+    /// });
+    /// ```
     pub fn kind(&self) -> SpawnErrorKind {
         self.kind
     }
 
     /// The closure.
+    ///
+    /// ```
+    /// let words = vec!["plain", "blocking", "code"];
+    /// let refused = sisal::try_spawn(move || words.len()).unwrap_err();
+    /// let closure = refused.into_inner();
+    /// assert_eq!(closure(), 3);
+    /// ```
     pub fn into_inner(self) -> F {
         self.closure
     }

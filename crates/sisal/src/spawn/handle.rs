@@ -48,6 +48,13 @@ impl Handle {
     }
 
     /// Spawns a fiber, from anywhere. Waits at the limit of `max_fibers`: a fiber parks, a thread blocks.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let handle = runtime.handle().clone();
+    /// let thread = std::thread::spawn(move || handle.spawn(|| 6 * 7).join().unwrap());
+    /// assert_eq!(thread.join().unwrap(), 42);
+    /// ```
     #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
     where
@@ -61,6 +68,18 @@ impl Handle {
     ///
     /// # Errors
     /// See [`SpawnErrorKind`](crate::SpawnErrorKind).
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().max_fibers(2).build().unwrap();
+    /// let handle = runtime.handle().clone();
+    /// runtime.run(|| {
+    ///     let (tell, told) = sisal::chan::oneshot();
+    ///     let other = handle.try_spawn(move || told.recv()).unwrap();
+    ///     assert!(handle.try_spawn(|| ()).is_err(), "these are two");
+    ///     tell.send(7).unwrap();
+    ///     assert_eq!(other.join().unwrap(), Ok(7));
+    /// });
+    /// ```
     #[track_caller]
     pub fn try_spawn<F, T>(&self, f: F) -> Result<JoinHandle<T>, SpawnError<F>>
     where
@@ -74,6 +93,12 @@ impl Handle {
     ///
     /// # Panics
     /// If there is no such worker.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(2).build().unwrap();
+    /// let on = |worker| runtime.handle().spawn_on(worker, || std::thread::current().id()).join().unwrap();
+    /// assert!(on(0) == on(0) && on(0) != on(1));
+    /// ```
     #[track_caller]
     pub fn spawn_on<F, T>(&self, worker: usize, f: F) -> JoinHandle<T>
     where
@@ -84,22 +109,50 @@ impl Handle {
     }
 
     /// A [`Builder`] for fibers of this runtime.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let fiber = runtime.handle().builder().name("parser").spawn(|| 7);
+    /// assert_eq!(fiber.name(), Some("parser"));
+    /// assert_eq!(fiber.join().unwrap(), 7);
+    /// ```
     pub fn builder(&self) -> Builder {
         Builder::within(self.clone())
     }
 
     /// Asks the runtime to stop, and returns at once. See [`Runtime::shutdown`](crate::Runtime::shutdown) for what that means.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     sisal::Handle::current().unwrap().request_stop();
+    ///     // Waits end from now on.
+    ///     assert_eq!(sisal::sleep(Duration::from_secs(3600)).unwrap_err().cause, sisal::Cause::Shutdown);
+    /// });
+    /// ```
     pub fn request_stop(&self) {
         self.shared.request_stop();
         self.shared.end_if_quiescent();
     }
 
     /// How many workers there are at this moment, added ones included.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(2).max_workers(4).build().unwrap();
+    /// assert!((2..=4).contains(&runtime.handle().workers()));
+    /// ```
     pub fn workers(&self) -> usize {
         self.shared.workers()
     }
 
     /// How many workers there are always: those that [`spawn_on`](Self::spawn_on) accepts.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().workers(2).build().unwrap();
+    /// let handle = runtime.handle();
+    /// let sum: usize = (0..handle.base_workers()).map(|worker| handle.spawn_on(worker, move || worker).join().unwrap()).sum();
+    /// assert_eq!(sum, 1);
+    /// ```
     pub fn base_workers(&self) -> usize {
         self.shared.config.workers
     }
@@ -124,6 +177,15 @@ impl fmt::Debug for Handle {
 }
 
 /// What a runtime has done so far, and what it holds.
+///
+/// ```
+/// sisal::run(|| {
+///     sisal::spawn(|| ()).join().unwrap();
+///     sisal::spawn(|| panic!("no more tea")).join().unwrap_err();
+///     let stats: sisal::Stats = sisal::Handle::current().unwrap().stats();
+///     assert_eq!((stats.spawned, stats.finished, stats.panicked, stats.detached_panics), (2, 2, 1, 0));
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {

@@ -7,6 +7,15 @@ use std::panic::Location;
 use std::time::{Duration, Instant};
 
 /// A beat: every [`tick`](Self::tick) returns at the next multiple of the period. Made by [`interval`].
+///
+/// ```
+/// use std::time::Duration;
+/// sisal::run(|| {
+///     let mut beat: sisal::Interval = sisal::interval(Duration::from_millis(2));
+///     let (one, two) = (beat.tick().unwrap(), beat.tick().unwrap());
+///     assert!(two - one >= beat.period());
+/// });
+/// ```
 #[derive(Debug)]
 pub struct Interval {
     start: Instant,
@@ -41,6 +50,15 @@ impl Interval {
     ///
     /// # Errors
     /// [`Cancelled`] if something from outside ends the wait; the beat is not lost by that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     let mut beat = sisal::interval(Duration::from_millis(2));
+    ///     let first = beat.tick().unwrap();
+    ///     assert!(beat.tick().unwrap() >= first + Duration::from_millis(2));
+    /// });
+    /// ```
     #[track_caller]
     pub fn tick(&mut self) -> Result<Instant, Cancelled> {
         let place = Location::caller();
@@ -54,6 +72,11 @@ impl Interval {
     }
 
     /// The time from one beat to the next.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// assert_eq!(sisal::interval(Duration::from_millis(2)).period(), Duration::from_millis(2));
+    /// ```
     pub fn period(&self) -> Duration {
         self.period
     }

@@ -136,6 +136,10 @@ impl<T> Channel for Array<T> {
     fn len(&self) -> usize {
         let index = |position: usize| (position & (self.one_lap - 1)) / STEP;
         loop {
+            // ORDERING: Acquire at least, so that these are read one after the other; they pair with the exchanges in `try_pass_tail` and
+            // `try_pass_head`. The tail passes a slot when that has been read out, so a head read after it is one lap behind at most; the
+            // head passes a slot when that has been written, so a tail read after it is not behind. Otherwise a head could meet a
+            // tail of another time, and their difference be the length of nothing.
             let tail = self.tail.load(Ordering::SeqCst);
             let head = self.head.load(Ordering::SeqCst);
             // A tail that has not moved belongs to that head.

@@ -254,6 +254,14 @@ impl<T> OneReceiver<T> {
     ///
     /// # Errors
     /// As for [`recv_timeout`](Self::recv_timeout).
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let (sender, mut receiver) = sisal::chan::oneshot();
+    /// assert!(receiver.recv_deadline(Instant::now()).is_err());
+    /// sender.send(7).unwrap();
+    /// assert_eq!(receiver.recv_deadline(Instant::now() + Duration::from_secs(60)), Ok(7));
+    /// ```
     #[track_caller]
     pub fn recv_deadline(&mut self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         self.recv_at(|| Some(Moment::of(deadline)), Location::caller())

@@ -153,46 +153,117 @@ impl<T> OrderedReceiver<T> {
     }
 
     /// As [`OrderedSender::close`](super::OrderedSender::close).
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::ordered::<u32>(1);
+    /// assert!(receiver.close() && !receiver.close());
+    /// assert!(sender.send(|| 7).unwrap_err().is_closed());
+    /// ```
     pub fn close(&self) -> bool {
         self.exit.close()
     }
 
     /// As [`OrderedSender::close_with`](super::OrderedSender::close_with).
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::ordered::<u32>(1);
+    /// receiver.close_with("that was enough");
+    /// assert_eq!(sender.close_reason().unwrap().to_string(), "that was enough");
+    /// ```
     pub fn close_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
         self.exit.close_with(reason)
     }
 
     /// What was said when the channel was closed, if something was.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::ordered::<u32>(1);
+    /// assert!(receiver.close_reason().is_none());
+    /// sender.close_with("the disk is full");
+    /// assert_eq!(receiver.close_reason().unwrap().to_string(), "the disk is full");
+    /// ```
     pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
         self.exit.close_reason()
     }
 
     /// Whether the channel is closed. There may still be results to receive.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(1);
+    ///     sender.send(|| 7).unwrap();
+    ///     drop(sender);
+    ///     assert!(receiver.is_closed());
+    ///     assert_eq!(receiver.recv().unwrap(), 7);
+    /// });
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.exit.is_closed()
     }
 
     /// How many pieces of work are in the channel: sent, done or not, and their results not yet received.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(4);
+    ///     (0..3).for_each(|number| sender.send(move || number).unwrap());
+    ///     assert_eq!(receiver.len(), 3);
+    ///     receiver.recv().unwrap();
+    ///     assert_eq!(receiver.len(), 2);
+    /// });
+    /// ```
     pub fn len(&self) -> usize {
         self.exit.len()
     }
 
     /// Whether no work is in the channel.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(1);
+    ///     assert!(receiver.is_empty());
+    ///     sender.send(|| 7).unwrap();
+    ///     assert!(!receiver.is_empty());
+    /// });
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether there is no room in the channel.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(1);
+    ///     sender.send(|| 7).unwrap();
+    ///     assert!(receiver.is_full());
+    ///     receiver.recv().unwrap();
+    ///     assert!(!receiver.is_full());
+    /// });
+    /// ```
     pub fn is_full(&self) -> bool {
         self.len() >= self.capacity()
     }
 
     /// How many pieces of work there is room for.
+    ///
+    /// ```
+    /// let (_sender, receiver) = sisal::chan::ordered::<u32>(4);
+    /// assert_eq!(receiver.capacity(), 4);
+    /// ```
     pub fn capacity(&self) -> usize {
         self.exit.capacity()
     }
 
     /// How many senders the channel has.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::ordered::<u32>(1);
+    /// let other = sender.clone();
+    /// assert_eq!(receiver.sender_count(), 2);
+    /// drop((sender, other));
+    /// assert_eq!(receiver.sender_count(), 0);
+    /// ```
     pub fn sender_count(&self) -> usize {
         self.exit.senders()
     }
@@ -206,6 +277,17 @@ impl<T> fmt::Debug for OrderedReceiver<T> {
 }
 
 /// See [`OrderedReceiver::iter`].
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::ordered(2);
+///     sender.send(|| "work").unwrap();
+///     drop(sender);
+///     let mut results: sisal::chan::OrderedIter<'_, _> = receiver.iter();
+///     assert_eq!(results.next().unwrap().unwrap(), "work");
+///     assert!(results.next().is_none());
+/// });
+/// ```
 #[derive(Debug)]
 pub struct OrderedIter<'a, T> {
     receiver: &'a OrderedReceiver<T>,

@@ -280,11 +280,25 @@ impl<T> OrderedSender<T> {
     }
 
     /// What was said when the channel was closed, if something was.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::ordered::<u32>(1);
+    /// assert!(sender.close_reason().is_none());
+    /// receiver.close_with("that was enough");
+    /// assert_eq!(sender.close_reason().unwrap().to_string(), "that was enough");
+    /// ```
     pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
         self.entrance.close_reason()
     }
 
     /// Whether the channel is closed.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::ordered::<u32>(1);
+    /// assert!(!sender.is_closed());
+    /// drop(receiver);
+    /// assert!(sender.is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.entrance.is_closed()
     }
@@ -305,21 +319,53 @@ impl<T> OrderedSender<T> {
     }
 
     /// Whether no work is in the channel.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, receiver) = sisal::chan::ordered(1);
+    ///     sender.send(|| 7).unwrap();
+    ///     assert!(!sender.is_empty());
+    ///     receiver.recv().unwrap();
+    ///     assert!(sender.is_empty());
+    /// });
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether there is no room in the channel.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let (sender, _receiver) = sisal::chan::ordered(1);
+    ///     assert!(!sender.is_full());
+    ///     sender.send(|| 7).unwrap();
+    ///     assert!(sender.is_full());
+    /// });
+    /// ```
     pub fn is_full(&self) -> bool {
         self.len() >= self.capacity()
     }
 
     /// How many pieces of work there is room for.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::ordered::<u32>(4);
+    /// assert_eq!(sender.capacity(), 4);
+    /// ```
     pub fn capacity(&self) -> usize {
         self.entrance.capacity()
     }
 
     /// How many senders the channel has.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::ordered::<u32>(1);
+    /// let other = sender.clone();
+    /// assert_eq!(other.sender_count(), 2);
+    /// drop(sender);
+    /// assert_eq!(other.sender_count(), 1);
+    /// ```
     pub fn sender_count(&self) -> usize {
         self.entrance.senders()
     }

@@ -199,16 +199,37 @@ impl<T> Pool<T> {
     }
 
     /// How many things wait to be borrowed.
+    ///
+    /// ```
+    /// let pool = sisal::chan::pool(Vec::<u8>::new, Vec::clear, 2);
+    /// let buffer = pool.get().unwrap();
+    /// assert_eq!(pool.idle(), 0);
+    /// drop(buffer);
+    /// assert_eq!(pool.idle(), 1);
+    /// ```
     pub fn idle(&self) -> usize {
         self.shared.counts().0
     }
 
     /// How many things are lent, or being made.
+    ///
+    /// ```
+    /// let pool = sisal::chan::pool(Vec::<u8>::new, Vec::clear, 2);
+    /// let buffer = pool.get().unwrap();
+    /// assert_eq!(pool.in_use(), 1);
+    /// drop(buffer);
+    /// assert_eq!(pool.in_use(), 0);
+    /// ```
     pub fn in_use(&self) -> usize {
         self.shared.counts().1
     }
 
     /// How many things there may be.
+    ///
+    /// ```
+    /// let pool = sisal::chan::pool(Vec::<u8>::new, Vec::clear, 2);
+    /// assert_eq!(pool.capacity(), 2);
+    /// ```
     pub fn capacity(&self) -> usize {
         self.shared.places
     }

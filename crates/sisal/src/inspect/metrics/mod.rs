@@ -83,6 +83,14 @@ pub struct Metrics {
 }
 
 /// Part of [`Metrics`]: the workers of a runtime.
+///
+/// ```
+/// let runtime = sisal::Runtime::builder().workers(2).max_workers(4).build()?;
+/// let workers: sisal::inspect::WorkerMetrics = runtime.metrics().workers;
+/// assert_eq!(workers.base, 2);
+/// assert!(workers.total <= 4);
+/// # Ok::<(), sisal::BuildError>(())
+/// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerMetrics {
@@ -99,6 +107,14 @@ pub struct WorkerMetrics {
 }
 
 /// Part of [`Metrics`]: the threads for calls that block.
+///
+/// ```
+/// sisal::run(|| {
+///     let busy = sisal::blocking(|| 7);
+///     let threads: sisal::inspect::BlockingThreads = sisal::inspect::metrics().unwrap().blocking;
+///     assert_eq!((busy, threads.queued), (7, 0));
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockingThreads {
@@ -111,6 +127,13 @@ pub struct BlockingThreads {
 }
 
 /// Part of [`Metrics`]: what comes from outside.
+///
+/// ```
+/// sisal::run(|| {
+///     let io: sisal::inspect::IoMetrics = sisal::inspect::metrics().unwrap().io;
+///     assert_eq!((io.descriptors, io.events), (0, 0));
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IoMetrics {
@@ -121,6 +144,16 @@ pub struct IoMetrics {
 }
 
 /// Part of [`Metrics`]: stacks.
+///
+/// ```
+/// sisal::run(|| {
+///     let waiter = sisal::spawn_local(|| sisal::sleep(std::time::Duration::from_secs(3600)));
+///     sisal::yield_now();
+///     let stacks: sisal::inspect::StackMetrics = sisal::inspect::metrics().unwrap().stacks;
+///     assert!(stacks.in_use > 0 && stacks.in_use_bytes <= stacks.mapped_bytes);
+///     waiter.cancel();
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackMetrics {
@@ -133,6 +166,13 @@ pub struct StackMetrics {
 }
 
 /// Part of [`Metrics`]: what is in the queues.
+///
+/// ```
+/// let runtime = sisal::Runtime::builder().workers(1).max_workers(1).build()?;
+/// let queues: sisal::inspect::QueueLengths = runtime.metrics().queues;
+/// assert_eq!((queues.injector, queues.workers.len()), (0, 1));
+/// # Ok::<(), sisal::BuildError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueLengths {
@@ -143,6 +183,17 @@ pub struct QueueLengths {
 }
 
 /// Part of [`Metrics`]: the queues of one worker.
+///
+/// ```
+/// let runtime = sisal::Runtime::builder().workers(1).max_workers(1).build()?;
+/// runtime.run(|| {
+///     let handle = sisal::spawn(|| ());
+///     let of_worker: sisal::inspect::WorkerQueues = sisal::inspect::metrics().unwrap().queues.workers[0];
+///     assert_eq!((of_worker.worker, of_worker.ready), (0, 0));
+///     handle.join().unwrap();
+/// });
+/// # Ok::<(), sisal::BuildError>(())
+/// ```
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerQueues {
@@ -159,6 +210,14 @@ pub struct WorkerQueues {
 }
 
 /// Part of [`Metrics`]: how many samples took how long.
+///
+/// ```
+/// sisal::run(|| {
+///     let latency: sisal::inspect::LatencyHistogram = sisal::inspect::metrics().unwrap().latency;
+///     assert_eq!(latency.count(), latency.ranges.iter().map(|range| range.count).sum::<u64>());
+///     assert!(latency.ranges.iter().rev().skip(1).all(|range| range.up_to.is_some()));
+/// });
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LatencyHistogram {
@@ -169,6 +228,15 @@ pub struct LatencyHistogram {
 }
 
 /// Part of [`LatencyHistogram`]: samples that took about the same time.
+///
+/// ```
+/// sisal::run(|| {
+///     for range in sisal::inspect::metrics().unwrap().latency.ranges {
+///         let sisal::inspect::LatencyRange { up_to, count, .. } = range;
+///         println!("{count} up to {up_to:?}");
+///     }
+/// });
+/// ```
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LatencyRange {
@@ -191,6 +259,11 @@ impl Metrics {
 
 impl LatencyHistogram {
     /// How many samples there are.
+    ///
+    /// ```
+    /// let latency = sisal::inspect::LatencyHistogram::default();
+    /// assert_eq!((latency.count(), latency.quantile(0.5)), (0, None));
+    /// ```
     pub fn count(&self) -> u64 {
         self.ranges.iter().map(|range| range.count).sum()
     }

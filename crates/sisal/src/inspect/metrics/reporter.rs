@@ -48,6 +48,16 @@ pub fn report_metrics(runtime: &Handle, interval: Duration) -> io::Result<Metric
 }
 
 /// Keeps a runtime's metrics reported, until it is dropped: see [`report_metrics`].
+///
+/// ```
+/// use std::time::Duration;
+/// let runtime = sisal::Runtime::new().unwrap();
+/// let reporter: sisal::inspect::MetricsReporter =
+///     sisal::inspect::report_metrics(runtime.handle(), Duration::from_secs(10)).unwrap();
+/// assert_eq!(runtime.run(|| 7), 7);
+/// // Says once more what there is.
+/// drop(reporter);
+/// ```
 #[must_use = "the report ends when this is dropped"]
 pub struct MetricsReporter {
     stop: Arc<Stop>,

@@ -91,11 +91,29 @@ pub struct ServeOptions {
 
 impl ServeOptions {
     /// The defaults: the runtime of the caller, and no token.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let server = sisal::inspect::ServeOptions::new().serve("127.0.0.1:0")?;
+    ///     assert_ne!(server.local_addr().port(), 0);
+    ///     std::io::Result::Ok(())
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new() -> ServeOptions {
         ServeOptions::default()
     }
 
     /// Shows this runtime, and not the one that the caller is in.
+    ///
+    /// ```
+    /// use sisal::inspect::ServeOptions;
+    /// assert!(ServeOptions::new().serve("127.0.0.1:0").is_err(), "there is none here");
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let server = ServeOptions::new().runtime(runtime.handle()).serve("127.0.0.1:0")?;
+    /// assert!(server.local_addr().ip().is_loopback());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn runtime(mut self, runtime: &Handle) -> ServeOptions {
         self.runtime = Some(runtime.clone());
         self
@@ -103,6 +121,18 @@ impl ServeOptions {
 
     /// Answers only requests that bring this secret: as `Authorization: Bearer TOKEN`, or as `?token=TOKEN`. The page asks for it.
     /// It may have letters, digits and punctuation.
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let server = sisal::inspect::ServeOptions::new().runtime(runtime.handle()).token("correct-horse").serve("127.0.0.1:0")?;
+    /// let mut client = std::net::TcpStream::connect(server.local_addr())?;
+    /// client.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    /// let mut answer = String::new();
+    /// client.read_to_string(&mut answer)?;
+    /// assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn token(mut self, token: impl Into<String>) -> ServeOptions {
         self.token = Some(Token::new(token));
         self

@@ -98,6 +98,15 @@ impl Server {
     }
 
     /// Where it serves, with the port that it was given if none was named.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let server = sisal::inspect::serve("127.0.0.1:0")?;
+    ///     assert!(std::net::TcpStream::connect(server.local_addr()).is_ok());
+    ///     std::io::Result::Ok(())
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }

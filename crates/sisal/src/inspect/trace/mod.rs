@@ -190,6 +190,15 @@ impl fmt::Debug for FlightRecorder {
 /// - arrows from whoever woke a fiber to its next turn, and from whoever spawned it to its first
 /// - marks for spawns, for fibers taken from another worker, and for what came from outside
 /// - how many workers were busy
+///
+/// ```
+/// sisal::run(|| {
+///     let recorder = sisal::inspect::flight_recorder().unwrap();
+///     sisal::Builder::new().name("parser").spawn(|| ()).join().unwrap();
+///     let trace: sisal::inspect::Trace = recorder.stop();
+///     assert!(trace.to_json().contains("traceEvents"));
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trace {
     runtime: String,

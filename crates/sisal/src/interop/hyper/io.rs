@@ -22,21 +22,51 @@ pub struct Io<T>(T);
 
 impl<T> Io<T> {
     /// Wraps a stream.
+    ///
+    /// ```
+    /// use sisal::{compat::hyper::Io, net::UnixStream};
+    /// let (one, _other) = UnixStream::pair().unwrap();
+    /// fn for_hyper(_: &(impl hyper::rt::Read + hyper::rt::Write)) {}
+    /// for_hyper(&Io::new(one));
+    /// ```
     pub fn new(stream: T) -> Io<T> {
         Io(stream)
     }
 
     /// The stream.
+    ///
+    /// ```
+    /// use sisal::{compat::hyper::Io, net::UnixStream};
+    /// let (one, _other) = UnixStream::pair().unwrap();
+    /// assert!(Io::new(one).get_ref().peer_addr().is_ok());
+    /// ```
     pub fn get_ref(&self) -> &T {
         &self.0
     }
 
     /// The stream, to be changed.
+    ///
+    /// ```
+    /// use sisal::{compat::hyper::Io, net::UnixStream};
+    /// use std::io::{Read, Write};
+    /// let (one, mut other) = UnixStream::pair().unwrap();
+    /// Io::new(one).get_mut().write_all(b"hello").unwrap();
+    /// let mut said = String::new();
+    /// other.read_to_string(&mut said).unwrap();
+    /// assert_eq!(said, "hello");
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.0
     }
 
     /// Gives the stream back.
+    ///
+    /// ```
+    /// use sisal::{compat::hyper::Io, net::UnixStream};
+    /// let (one, _other) = UnixStream::pair().unwrap();
+    /// let stream: UnixStream = Io::new(one).into_inner();
+    /// assert!(stream.peer_addr().is_ok());
+    /// ```
     pub fn into_inner(self) -> T {
         self.0
     }

@@ -53,11 +53,28 @@ pub struct Executor {
 
 impl Executor {
     /// In the runtime of whoever is polled when hyper spawns. Outside of one that panics.
+    ///
+    /// ```
+    /// use hyper::rt::Executor as _;
+    /// sisal::run(|| {
+    ///     let (done, is_done) = sisal::chan::oneshot();
+    ///     sisal::compat::hyper::Executor::new().execute(async { drop(done.send(7)) });
+    ///     assert_eq!(is_done.recv(), Ok(7));
+    /// });
+    /// ```
     pub fn new() -> Executor {
         Executor::default()
     }
 
     /// In the given runtime, wherever it is used.
+    ///
+    /// ```
+    /// use hyper::rt::Executor as _;
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let (done, is_done) = sisal::chan::oneshot();
+    /// sisal::compat::hyper::Executor::within(runtime.handle().clone()).execute(async { drop(done.send(7)) });
+    /// assert_eq!(is_done.recv(), Ok(7));
+    /// ```
     pub fn within(runtime: Handle) -> Executor {
         Executor { runtime: Some(runtime) }
     }

@@ -21,6 +21,16 @@ use std::time::{Duration, Instant};
 pub struct Timer;
 
 /// A future that is ready when its time has come. Made by [`Timer`].
+///
+/// ```
+/// use hyper::rt::Timer as _;
+/// use std::time::{Duration, Instant};
+/// let timer = sisal::compat::hyper::Timer;
+/// let mut sleep = timer.sleep(Duration::from_secs(3600));
+/// // One of ours is given another time in place.
+/// timer.reset(&mut sleep, Instant::now());
+/// sisal::block_on(sleep);
+/// ```
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Sleep {

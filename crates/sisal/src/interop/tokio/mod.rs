@@ -107,6 +107,12 @@ pub struct Compat<F> {
 
 impl<F> Compat<F> {
     /// Inside the tokio runtime of the caller if it is in one, else that of [`handle`].
+    ///
+    /// ```
+    /// use sisal::compat::tokio::Compat;
+    /// let inside = Compat::new(async { tokio::runtime::Handle::try_current().is_ok() });
+    /// assert!(sisal::block_on(inside));
+    /// ```
     pub fn new(future: F) -> Compat<F> {
         enter(Handle::try_current().unwrap_or_else(|_| handle()), future)
     }

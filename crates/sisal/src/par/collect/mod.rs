@@ -50,6 +50,15 @@ impl<S: Source> Par<S> {
 }
 
 /// What a loop over items of type `T` can be [collected](Par::collect) into.
+///
+/// ```
+/// use sisal::par::{self, Collect};
+/// fn squares<C: Collect<u32>>(most: u32) -> C {
+///     par::iter(0..most).map(|n| n * n).collect()
+/// }
+/// assert_eq!(squares::<Vec<u32>>(4), [0, 1, 4, 9]);
+/// assert!(squares::<std::collections::BTreeSet<u32>>(4).contains(&9));
+/// ```
 pub trait Collect<T>: Sized {
     #[doc(hidden)]
     fn collect<S: Source<Item = T>>(par: Par<S>, place: Place) -> Self;

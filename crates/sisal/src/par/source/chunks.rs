@@ -8,6 +8,12 @@ use std::ops::Range;
 use std::slice;
 
 /// A slice in chunks of the same length, except the last.
+///
+/// ```
+/// use sisal::par::{self, Chunks, Par};
+/// let chunks: Par<Chunks<'_, u32>> = par::iter(&[1, 2, 3]).chunks(2);
+/// assert_eq!(chunks.map(<[u32]>::len).collect::<Vec<_>>(), [2, 1]);
+/// ```
 #[derive(Debug)]
 pub struct Chunks<'a, T> {
     pub(in crate::par) items: &'a [T],
@@ -15,6 +21,14 @@ pub struct Chunks<'a, T> {
 }
 
 /// A mutable slice in chunks of the same length, except the last.
+///
+/// ```
+/// use sisal::par::{self, ChunksMut, Par};
+/// let mut numbers = [1, 2, 3];
+/// let chunks: Par<ChunksMut<'_, u32>> = par::iter(&mut numbers).chunks(2);
+/// chunks.for_each(|chunk| chunk.reverse());
+/// assert_eq!(numbers, [2, 1, 3]);
+/// ```
 #[derive(Debug)]
 pub struct ChunksMut<'a, T> {
     pub(in crate::par) items: SliceMut<'a, T>,

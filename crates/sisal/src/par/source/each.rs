@@ -7,30 +7,60 @@ use std::iter;
 use std::ops::Range;
 
 /// What comes from a source, through a function.
+///
+/// ```
+/// use sisal::par::{self, Map, Numbers, Par};
+/// let doubled: Par<Map<Numbers<u32>, _>> = par::iter(0..3u32).map(|n| n * 2);
+/// assert_eq!(doubled.collect::<Vec<_>>(), [0, 2, 4]);
+/// ```
 pub struct Map<S, F> {
     pub(in crate::par) source: S,
     pub(in crate::par) f: F,
 }
 
 /// What comes from a source, as far as it is wanted.
+///
+/// ```
+/// use sisal::par::{self, Filter, Numbers, Par};
+/// let odd: Par<Filter<Numbers<u32>, _>> = par::iter(0..6u32).filter(|n| n % 2 == 1);
+/// assert_eq!(odd.collect::<Vec<_>>(), [1, 3, 5]);
+/// ```
 pub struct Filter<S, F> {
     pub(in crate::par) source: S,
     pub(in crate::par) f: F,
 }
 
 /// What comes from a source, through a function that may keep it.
+///
+/// ```
+/// use sisal::par::{self, FilterMap, Numbers, Par};
+/// let halves: Par<FilterMap<Numbers<u32>, _>> = par::iter(0..6u32).filter_map(|n| (n % 2 == 0).then_some(n / 2));
+/// assert_eq!(halves.collect::<Vec<_>>(), [0, 1, 2]);
+/// ```
 pub struct FilterMap<S, F> {
     pub(in crate::par) source: S,
     pub(in crate::par) f: F,
 }
 
 /// Several items for each one of a source.
+///
+/// ```
+/// use sisal::par::{self, FlatMap, Numbers, Par};
+/// let counted: Par<FlatMap<Numbers<u32>, _>> = par::iter(0..4u32).flat_map(|n| 0..n);
+/// assert_eq!(counted.collect::<Vec<_>>(), [0, 0, 1, 0, 1, 2]);
+/// ```
 pub struct FlatMap<S, F> {
     pub(in crate::par) source: S,
     pub(in crate::par) f: F,
 }
 
 /// The items of each item of a source.
+///
+/// ```
+/// use sisal::par::{self, Flatten, Owned, Par};
+/// let all: Par<Flatten<Owned<Vec<u32>>>> = par::iter(vec![vec![1, 2], vec![3]]).flatten();
+/// assert_eq!(all.sum::<u32>(), 6);
+/// ```
 #[derive(Debug)]
 pub struct Flatten<S> {
     pub(in crate::par) source: S,

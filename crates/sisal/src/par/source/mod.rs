@@ -17,6 +17,14 @@ pub(super) mod slice;
 use std::ops::Range;
 
 /// What a loop can go over: slices, ranges, vectors, and what is made of them. See [`iter`](super::iter()).
+///
+/// ```
+/// use sisal::par::{self, Par, Source};
+/// fn longest<'a, S: Source<Item = &'a str>>(words: Par<S>) -> Option<usize> {
+///     words.map(str::len).max()
+/// }
+/// assert_eq!(longest(par::iter(["plain", "blocking", "code"])), Some(8));
+/// ```
 pub trait Source: Sized + Send + Sync + Sealed {
     /// What comes from it.
     type Item;
@@ -56,9 +64,25 @@ pub trait Source: Sized + Send + Sync + Sealed {
 }
 
 /// A source that has one item for each position, so that items can be counted and paired.
+///
+/// ```
+/// use sisal::par::{self, Exact, Par};
+/// fn last<S: Exact>(items: &Par<S>) -> Option<usize> {
+///     items.len().checked_sub(1)
+/// }
+/// assert_eq!(last(&par::iter(['a', 'b', 'c']).enumerate()), Some(2));
+/// ```
 pub trait Exact: Source {}
 
 /// What can be made a [`Source`].
+///
+/// ```
+/// use sisal::par::{self, IntoSource};
+/// fn total(numbers: impl IntoSource<Item = u64>) -> u64 {
+///     par::iter(numbers).sum()
+/// }
+/// assert_eq!((total(0..5u64), total(vec![1, 2, 3])), (10, 6));
+/// ```
 pub trait IntoSource {
     /// What it becomes.
     type Source: Source<Item = Self::Item>;
@@ -66,6 +90,14 @@ pub trait IntoSource {
     type Item;
 
     /// Makes it one.
+    ///
+    /// ```
+    /// use sisal::par::{self, IntoSource, Numbers};
+    /// let source: Numbers<u32> = (0..5u32).into_source();
+    /// // What a loop goes over; a loop itself can be made one again.
+    /// assert_eq!(par::iter(par::iter(0..5u32)).count(), 5);
+    /// # let _ = source;
+    /// ```
     fn into_source(self) -> Self::Source;
 }
 

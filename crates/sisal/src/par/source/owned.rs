@@ -9,6 +9,12 @@ use std::ptr;
 use std::slice;
 
 /// The items of a vector, by value.
+///
+/// ```
+/// use sisal::par::{self, Owned, Par};
+/// let words: Par<Owned<String>> = par::iter(vec![String::from("plain"), String::from("code")]);
+/// assert_eq!(words.map(String::into_bytes).flatten().count(), 9);
+/// ```
 pub struct Owned<T> {
     /// Empty once the source is open: then the items belong to whoever asks for them, and the vector is their memory only.
     vec: Vec<T>,

@@ -6,6 +6,12 @@ use std::iter;
 use std::ops::Range;
 
 /// Two sources side by side, as long as the shorter.
+///
+/// ```
+/// use sisal::par::{self, Numbers, Par, Zip};
+/// let pairs: Par<Zip<Numbers<u32>, Numbers<u32>>> = par::iter(0..3u32).zip(10..20u32);
+/// assert_eq!(pairs.collect::<Vec<_>>(), [(0, 10), (1, 11), (2, 12)]);
+/// ```
 #[derive(Debug)]
 pub struct Zip<A, B> {
     pub(in crate::par) a: A,
@@ -53,6 +59,12 @@ impl<A: Exact, B: Exact> Source for Zip<A, B> {
 }
 
 /// The items of a source, with their numbers.
+///
+/// ```
+/// use sisal::par::{self, Enumerate, Par, Slice};
+/// let numbered: Par<Enumerate<Slice<'_, char>>> = par::iter(&['a', 'b']).enumerate();
+/// assert_eq!(numbered.collect::<Vec<_>>(), [(0, &'a'), (1, &'b')]);
+/// ```
 #[derive(Debug)]
 pub struct Enumerate<S> {
     pub(in crate::par) source: S,

@@ -5,6 +5,12 @@ use super::{Exact, IntoSource, Sealed, Source};
 use std::ops::Range;
 
 /// A range of numbers.
+///
+/// ```
+/// use sisal::par::{self, Numbers, Par};
+/// let numbers: Par<Numbers<i64>> = par::iter(-3..3i64);
+/// assert_eq!(numbers.sum::<i64>(), -3);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Numbers<N>(Range<N>);
 

@@ -8,6 +8,12 @@ use std::ops::Range;
 use std::slice;
 
 /// The items of a slice, by reference.
+///
+/// ```
+/// use sisal::par::{self, Par, Slice};
+/// let words: Par<Slice<'_, &str>> = par::iter(&["plain", "code"]);
+/// assert_eq!(words.map(|word| word.len()).sum::<usize>(), 9);
+/// ```
 #[derive(Debug)]
 pub struct Slice<'a, T>(pub(in crate::par) &'a [T]);
 
@@ -36,6 +42,14 @@ impl<'s, T: Sync> Source for Slice<'s, T> {
 }
 
 /// The items of a slice, by mutable reference.
+///
+/// ```
+/// use sisal::par::{self, Par, SliceMut};
+/// let mut numbers = [1, 2, 3];
+/// let each: Par<SliceMut<'_, i32>> = par::iter(&mut numbers);
+/// each.for_each(|number| *number *= 2);
+/// assert_eq!(numbers, [2, 4, 6]);
+/// ```
 pub struct SliceMut<'a, T> {
     items: *mut T,
     len: usize,
