@@ -39,9 +39,6 @@ impl Worker {
             self.shared.end_if_quiescent();
             return true;
         }
-        if self.shared.starved.load(Ordering::Relaxed) > 0 {
-            self.stacks.give_all(&self.shared);
-        }
         if pool::has_spilled() {
             self.shared.watch.ask_to_trim();
         }
@@ -51,6 +48,10 @@ impl Worker {
         self.show_descriptors();
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
+        // Not before: one that starves from now on finds us asleep, and wakes us.
+        if self.shared.starved.load(Ordering::Relaxed) > 0 {
+            self.stacks.give_all(&self.shared);
+        }
         if !takes_fresh {
             // Somebody may have relied on our search, before we were told to take nothing fresh.
             self.shared.announce_fresh_left();

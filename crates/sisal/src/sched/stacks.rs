@@ -124,9 +124,8 @@ impl Shared {
 
     /// A worker is starved: others that sleep on hot stacks are woken to give them back.
     pub(super) fn ask_for_stacks(&self) {
-        // ORDERING: pairs with the fence in `Idle::announce`: those who announced their sleep before the count of the starved was raised are
-        // seen here. Those who are awake look at the count when they put a stack back, and in `rest`. One that has looked there and
-        // not announced its sleep yet is not found: it keeps its stacks until it wakes.
+        // ORDERING: pairs with the fence in `Idle::announce`: the count of the starved was raised before this, and those who rest look at it when
+        // they have announced their sleep. So they see it there, or are seen here. Those who are awake look when they put a stack back.
         fence(Ordering::SeqCst);
         for (index, remote) in self.remotes.iter().enumerate() {
             if remote.told.starved.load(Ordering::Relaxed) == 0 {
