@@ -365,31 +365,6 @@ fn eight_threads_loop_at_once() {
     });
 }
 
-/// Ten million; a debug build does a tenth.
-const TEN_MILLION: u64 = if cfg!(debug_assertions) { 1_000_000 } else { 10_000_000 };
-
-/// Numbers in no order, of which none comes twice.
-fn shuffled() -> Vec<u64> {
-    (0..TEN_MILLION).map(|number| number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect()
-}
-
-#[test]
-fn ten_million_numbers_are_added_and_sorted() {
-    let numbers = shuffled();
-    let mut sorted = numbers.clone();
-    sorted.sort_unstable();
-    let sum = numbers.iter().fold(0u64, |sum, number| sum.wrapping_add(*number));
-    let all = || {
-        let added = par::iter(&numbers).fold(|| 0, |sum: u64, number| sum.wrapping_add(*number), u64::wrapping_add);
-        assert_eq!(added, sum);
-        let (mut stable, mut unstable) = (numbers.clone(), numbers.clone());
-        par::sort(&mut stable);
-        par::sort_unstable(&mut unstable);
-        assert!(stable == sorted && unstable == sorted);
-    };
-    with_workers(|workers| super::common::in_main_fiber(workers, all));
-}
-
 #[test]
 fn a_runtime_rests_after_it_has_computed() {
     let ended = super::common::child::run(|| {
