@@ -1,6 +1,7 @@
 //! A fiber that blocks its worker is named: whatever it does there, with its place and its stack, and once for that place.
 //!
-//! What blocks the fibers here ends when their names have been heard, and never by the clock.
+//! What blocks the fibers here ends when their names have been heard, and never by the clock alone.
+#![allow(unsafe_code, reason = "a function of libc is called")]
 
 mod common;
 
@@ -147,6 +148,27 @@ fn a_fiber_in_a_blocking_system_call_is_named() {
             let (reader, mut writer) = pipe().unwrap();
             let reader = Arc::new(reader);
             report(move || read_what_a_thread_writes(&reader), || writer.write_all(&[1, 2]).unwrap())
+        });
+    });
+    ended.well();
+}
+
+/// Again and again, since a signal ends it, as it comes with the request for a stack.
+#[inline(never)]
+fn sleep_in_libc(told: &AtomicBool) {
+    while !told.load(Ordering::Relaxed) {
+        // SAFETY: it has no preconditions.
+        black_box(unsafe { libc::sleep(1) });
+    }
+}
+
+#[test]
+fn a_fiber_that_sleeps_as_a_thread_does_is_named() {
+    let ended = child::run(|| {
+        names_the_fiber_its_place_and("sleep_in_libc", || {
+            let told = Arc::new(AtomicBool::new(false));
+            let looked_at = Arc::clone(&told);
+            report(move || sleep_in_libc(&looked_at), || told.store(true, Ordering::Relaxed))
         });
     });
     ended.well();

@@ -7,7 +7,12 @@ mod common;
 
 use common::watchdog::Watchdog;
 use common::{fixed, until, watched};
-use sisal::{Handle, Runtime, sleep, spawn, spawn_local, yield_now};
+use sisal::chan::oneshot;
+use sisal::net::UnixStream;
+use sisal::{Handle, Runtime, par, sleep, spawn, spawn_local, yield_now};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -32,10 +37,16 @@ enum Source {
     Injector,
     /// Fibers that threads spawn on this very worker.
     Pinned,
+    /// Fibers that wait for what a thread answers: the driver.
+    Sockets,
+    /// Fibers that read from sockets that always have something.
+    Readable,
+    /// Forks whose first halves wait for the second: exposed jobs.
+    Jobs,
 }
 
 impl Source {
-    const ALL: [Source; 8] = [
+    const ALL: [Source; 11] = [
         Source::Ready,
         Source::Fresh,
         Source::Local,
@@ -44,11 +55,14 @@ impl Source {
         Source::Timers,
         Source::Injector,
         Source::Pinned,
+        Source::Sockets,
+        Source::Readable,
+        Source::Jobs,
     ];
 
     /// Whether its turns depend on nothing but the worker itself.
     fn is_inside(self) -> bool {
-        matches!(self, Source::Ready | Source::Fresh | Source::Local | Source::RunNext)
+        matches!(self, Source::Ready | Source::Fresh | Source::Local | Source::RunNext | Source::Jobs)
     }
 }
 
@@ -111,6 +125,26 @@ fn pour(tally: Arc<Tally>, spawn: impl Fn(Arc<Tally>) + Send + 'static) -> threa
     })
 }
 
+/// Says every byte again that it hears, up to the end.
+fn echo(mut socket: net::UnixStream) {
+    let mut byte = [0];
+    while socket.read(&mut byte).unwrap() > 0 {
+        socket.write_all(&byte).unwrap();
+    }
+}
+
+/// Writes as long as somebody reads.
+fn write_for_ever(mut socket: net::UnixStream) {
+    while socket.write_all(&[0; 4096]).is_ok() {}
+}
+
+/// A socket at whose other end a thread does this.
+fn socket_to(other_end: fn(net::UnixStream), threads: &mut Vec<thread::JoinHandle<()>>) -> UnixStream {
+    let (here, there) = net::UnixStream::pair().unwrap();
+    threads.push(thread::spawn(move || other_end(there)));
+    OwnedFd::from(here).into()
+}
+
 /// Starts a source on worker 0 of `runtime`.
 fn start(source: Source, runtime: &Handle, other: &Handle, tally: &Arc<Tally>) -> Vec<thread::JoinHandle<()>> {
     let mut threads = Vec::new();
@@ -139,6 +173,30 @@ fn start(source: Source, runtime: &Handle, other: &Handle, tally: &Arc<Tally>) -
                 while tally.turn() {
                     sleep(Duration::from_micros(10)).unwrap();
                 }
+            }),
+            Source::Sockets => {
+                let mut socket = socket_to(echo, &mut threads);
+                Box::new(move || {
+                    while tally.turn() {
+                        socket.write_all(&[0]).unwrap();
+                        socket.read_exact(&mut [0]).unwrap();
+                    }
+                })
+            }
+            Source::Readable => {
+                let mut socket = socket_to(write_for_ever, &mut threads);
+                Box::new(move || {
+                    while tally.turn() {
+                        socket.read_exact(&mut [0]).unwrap();
+                    }
+                })
+            }
+            Source::Jobs => Box::new(move || {
+                let goes_on = || {
+                    let (sender, receiver) = oneshot();
+                    par::join(|| receiver.recv().unwrap(), || sender.send(tally.turn()).unwrap()).0
+                };
+                while goes_on() {}
             }),
             Source::Injector => {
                 threads.push(pour(tally, move |tally| drop(runtime.spawn(move || tally.turn()))));
@@ -202,12 +260,17 @@ sources! {
     timers_starve_nobody: Timers;
     fibers_spawned_from_outside_starve_nobody: Injector;
     fibers_spawned_on_a_worker_starve_nobody: Pinned;
+    fibers_that_wait_for_sockets_starve_nobody: Sockets;
+    fibers_whose_sockets_are_always_readable_starve_nobody: Readable;
+    halves_of_forks_starve_nobody: Jobs;
 }
 
 #[test]
 fn all_sources_at_once_make_progress() {
+    // But for the one whose turns last until the fuel is used up: beside so many others that would take minutes.
+    let sources: Vec<_> = Source::ALL.into_iter().filter(|source| *source != Source::Readable).collect();
     for workers in [1, 2, 4] {
-        compete(workers, &Source::ALL);
+        compete(workers, &sources);
     }
 }
 

@@ -1,12 +1,16 @@
 //! The default runtime: threads that are in none run parallel work there, and what they send into ordered channels. Alone in its process, since it stays.
 
 mod common;
+#[path = "par/work.rs"]
+mod work;
 
 use common::late_server::LateServer;
 use common::watchdog::guarded;
+use common::{WORKERS, child};
 use sisal::chan::ordered;
 use sisal::{Runtime, in_fiber, par};
 use std::panic::catch_unwind;
+use work::{Numbers, fibonacci, on_threads, trees};
 
 #[test]
 fn threads_run_parallel_work_in_the_default_runtime() {
@@ -70,4 +74,29 @@ fn threads_run_parallel_work_in_the_default_runtime() {
         let name = || Some(std::thread::current().name()?.to_owned());
         assert_ne!(other.run(|| par::broadcast(|_| name())), par::broadcast(|_| name()));
     });
+}
+
+/// Says to a child how many workers its default runtime has.
+const SIZE: &str = "SISAL_TEST_WORKERS";
+
+#[test]
+fn threads_compute_much_in_default_runtimes_of_any_size() {
+    for workers in WORKERS {
+        let ended = child::run_in(&[(SIZE, &workers.to_string())], || {
+            let workers = std::env::var(SIZE).unwrap().parse().unwrap();
+            common::fixed(workers).build().unwrap().install_default().unwrap();
+            assert_eq!(par::broadcast(|_| in_fiber()), vec![true; workers]);
+            let numbers = Numbers::new();
+            let all = || {
+                fibonacci();
+                trees();
+                numbers.add();
+                numbers.sort();
+                numbers.sort_unstable();
+            };
+            all();
+            on_threads(&all);
+        });
+        ended.well();
+    }
 }

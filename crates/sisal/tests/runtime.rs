@@ -4,8 +4,9 @@ mod common;
 
 use common::watchdog::guarded;
 use common::{background, child, fixed, linux, until, with_workers};
+use sisal::chan::{after, bounded};
 use sisal::net::TcpListener;
-use sisal::{Handle, Runtime, join_all, sleep, spawn, spawn_local, yield_now};
+use sisal::{Handle, Runtime, join_all, select, sleep, spawn, spawn_local, yield_now};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -194,6 +195,14 @@ fn an_idle_runtime_uses_no_cpu_time() {
         let sleepers: Vec<_> = (0..1_000).map(|_| runtime.spawn(|| sleep(common::LONG))).collect();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let listening = runtime.spawn(move || listener.accept().map(drop));
+        let ((_sender, empty), (full, _receiver)) = (bounded::<u8>(1), bounded(0));
+        let choosing = runtime.spawn(move || {
+            select! {
+                recv(empty) -> _ => (),
+                send(full, 7) -> _ => (),
+                recv(after(common::LONG)) -> _ => (),
+            }
+        });
         // Asleep are those threads that the kernel has seen go to sleep and not come back: no ticks, no switches.
         let mut before = linux::rest_of_others();
         // Work may still be settling; a runtime that ticked would never come to rest. One that does so less often than this, or for the
@@ -206,7 +215,7 @@ fn an_idle_runtime_uses_no_cpu_time() {
             }
             before = now;
         }
-        drop((sleepers, listening));
+        drop((sleepers, listening, choosing));
         common::shut_down(runtime);
     });
     ended.well();

@@ -1,12 +1,12 @@
-//! Memory comes back: what a crowd of parked fibers took is given back when they have ended.
+//! How much memory is taken, and that it comes back: what a crowd of parked fibers took is given back when they have ended.
 //!
 //! One test at a time has this process's memory to itself: each runs in a process of its own.
 
 mod common;
 
 use common::gate::Gate;
-use common::{LONG, WORKERS, background, child, fixed, linux, rounds, until};
-use sisal::{Handle, Runtime};
+use common::{LONG, WORKERS, background, child, fixed, in_main_fiber, linux, rounds, until};
+use sisal::{CancelToken, Handle, Runtime, par};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -150,6 +150,50 @@ fn a_runtime_left_idle_for_ever_can_still_be_stopped() {
         until(|| runtime.handle().stats().stacks_in_use < 500);
         assert!(runtime.shutdown(LONG).is_clean());
         assert_eq!(linux::threads_named("sisal"), 0);
+    });
+    ended.well();
+}
+
+/// How many scopes are open inside of each other.
+const DEEP: usize = 100_000;
+
+/// Opens a scope in the child of a scope, and so on, and calls `last` in the last child.
+fn nest(depth: usize, last: &(dyn Fn() + Sync)) {
+    if depth == 0 {
+        return last();
+    }
+    par::scope(|scope| scope.spawn(move |_| nest(depth - 1, last)));
+}
+
+#[test]
+fn scopes_may_be_as_deep_as_there_is_memory() {
+    let ended = child::run(|| {
+        // With 1 and 2 workers: what is measured is the memory, which is the same with more.
+        for workers in [1, 2] {
+            in_main_fiber(workers, || {
+                let (before, at_the_end) = (linux::resident(), AtomicUsize::new(0));
+                nest(DEEP, &|| at_the_end.store(linux::resident(), Ordering::Relaxed));
+                let each = at_the_end.into_inner().saturating_sub(before) / DEEP;
+                // A stack within two pages, and the fiber's block. Frames of debug builds are bigger.
+                let limit = if cfg!(debug_assertions) { 16 << 10 } else { 9 << 10 };
+                assert!(each <= limit, "{each} bytes for each scope");
+            });
+        }
+    });
+    ended.well();
+}
+
+#[test]
+fn children_of_a_token_that_are_gone_are_forgotten() {
+    let ended = child::run(|| {
+        let root = CancelToken::new();
+        let drop_children = |count: usize| (0..count).for_each(|_| drop(root.child()));
+        drop_children(100_000);
+        let before = linux::resident();
+        drop_children(1_000_000);
+        let grown = linux::resident().saturating_sub(before);
+        assert!(grown < 32 << 20, "{grown} bytes more");
+        root.cancel();
     });
     ended.well();
 }

@@ -137,6 +137,79 @@ fn headers_in_which_bytes_are_others_are_read_as_gzip_reads_them() {
     }
 }
 
+/// What a header may have beside the ten bytes that all have, by its flag.
+const HAS_SUM: u8 = 2;
+const HAS_EXTRA: u8 = 4;
+const HAS_NAME: u8 = 8;
+const HAS_COMMENT: u8 = 16;
+
+/// A header with these.
+fn header(flags: u8) -> Vec<u8> {
+    let mut header = vec![0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 3];
+    let parts: [(u8, &[u8]); 3] =
+        [(HAS_EXTRA, b"\x08\0ab\x04\0four"), (HAS_NAME, b"a name\0"), (HAS_COMMENT, b"a comment\0")];
+    for (_, part) in parts.into_iter().filter(|(flag, _)| flags & flag != 0) {
+        header.extend(part);
+    }
+    if flags & HAS_SUM != 0 {
+        let sum = zlib_rs::crc32::crc32(0, &header);
+        header.extend(&sum.to_le_bytes()[..2]);
+    }
+    header
+}
+
+/// Some bytes of a header are others, or one is gone or came, or the file ends in it.
+fn spoil(random: &mut fastrand::Rng, header: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut spoiled = header.to_vec();
+    for _ in 0..random.usize(1..4) {
+        let place = random.usize(..spoiled.len());
+        match random.u8(..8) {
+            0 => _ = spoiled.remove(place),
+            1 => spoiled.insert(place, random.u8(..)),
+            2 | 3 => spoiled[place] = random.u8(..),
+            4 => spoiled[place] = 0,
+            _ => spoiled[place] ^= 1 << random.u8(..8),
+        }
+    }
+    match random.u8(..8) {
+        0 => spoiled.truncate(random.usize(..spoiled.len())),
+        _ => spoiled.extend(data),
+    }
+    spoiled
+}
+
+#[test]
+fn spoiled_headers_are_refused_or_accepted_as_gzip_does() {
+    const SEEDS: [u64; 4] = [1, 20, 300, 4000];
+    const ROUNDS: usize = 4;
+    // The ten bytes before it are its header.
+    let data = packed(b"what is compressed").split_off(10);
+    let directory = Directory::new();
+    let test = |bytes: &[u8], what: &str| {
+        // Leaves all or nothing.
+        let expanded = expand(&directory, bytes, false);
+        let tested = directory.gz(&["-t", "file.gz"]).run();
+        assert!(matches!(tested.code, Some(0..=2)), "{what}: {tested:?}");
+        assert_eq!((expanded.code, &expanded.stderr), (tested.code, &tested.stderr), "{what}");
+        if have("gzip") {
+            let theirs = directory.program("gzip", &["-t", "file.gz"]).run();
+            assert_eq!(tested.code, theirs.code, "{what}: {tested:?}, {theirs:?}");
+        }
+        tested.code
+    };
+    for flags in (0..32).filter(|flags| flags & 1 == 0) {
+        let whole = header(flags);
+        assert_eq!(test(&[&whole[..], &data].concat(), &format!("flags {flags}")), Some(0));
+        for seed in SEEDS {
+            let mut random = fastrand::Rng::with_seed(seed ^ u64::from(flags) << 32);
+            for round in 0..ROUNDS {
+                let spoiled = spoil(&mut random, &whole, &data);
+                test(&spoiled, &format!("flags {flags}, seed {seed}, round {round}: {spoiled:02x?}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_file_that_fails_does_not_keep_the_next_from_being_expanded() {
     let directory = Directory::new();

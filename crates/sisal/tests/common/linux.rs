@@ -16,20 +16,6 @@ pub(crate) fn threads_named(start: &str) -> usize {
     names.filter(|name| name.starts_with(start)).count()
 }
 
-/// How often threads whose names start so have been given a CPU and left it again.
-pub(crate) fn switches_of_threads_named(start: &str) -> u64 {
-    let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
-    let statuses = tasks.filter_map(|task| {
-        let name = fs::read_to_string(task.join("comm")).ok()?;
-        name.starts_with(start).then(|| fs::read_to_string(task.join("status")).ok())?
-    });
-    let switches = |status: String| -> u64 {
-        let lines = status.lines().filter(|line| line.contains("ctxt_switches:"));
-        lines.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()).sum()
-    };
-    statuses.map(switches).sum()
-}
-
 /// How often each thread but the calling one has been given a CPU and left it again; none if one of them has a CPU or waits for one.
 /// Where two such answers are the same, all have slept from the one to the other.
 pub(crate) fn rest_of_others() -> Option<BTreeMap<String, u64>> {

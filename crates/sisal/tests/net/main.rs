@@ -10,6 +10,7 @@ mod close;
 mod convert;
 mod descriptors;
 mod nonblocking;
+mod order;
 mod pipes;
 mod pollable;
 mod spread;

@@ -2,65 +2,13 @@
 
 use crate::common::watchdog::guarded;
 use crate::common::{background, in_main_fiber, shut_down, until, with_workers};
+use crate::work::fib;
 use sisal::par::join;
 use sisal::sync::{Barrier, Mutex};
 use sisal::{chan, spawn, yield_now};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
-fn fib(n: u64) -> u64 {
-    if n < 2 {
-        return n;
-    }
-    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-    a + b
-}
-
-fn leaves(depth: u32, counted: &AtomicUsize) {
-    if depth == 0 {
-        counted.fetch_add(1, Ordering::Relaxed);
-        return;
-    }
-    join(|| leaves(depth - 1, counted), || leaves(depth - 1, counted));
-}
-
-#[test]
-fn a_fork_at_every_call_gives_what_calls_give() {
-    with_workers(|workers| in_main_fiber(workers, || assert_eq!(fib(25), 75_025)));
-}
-
-#[test]
-fn outside_of_a_runtime_both_are_called() {
-    assert_eq!(fib(15), 610);
-}
-
-/// A debug build forks ten times as slowly.
-const DEEPEST: u32 = if cfg!(debug_assertions) { 16 } else { 20 };
-
-#[test]
-fn trees_have_all_their_leaves() {
-    with_workers(|workers| {
-        in_main_fiber(workers, || {
-            for depth in [0, 1, 10, 15, DEEPEST] {
-                let counted = AtomicUsize::new(0);
-                leaves(depth, &counted);
-                assert_eq!(counted.load(Ordering::Relaxed), 1 << depth);
-            }
-        });
-    });
-}
-
-#[test]
-fn eight_threads_fork_at_once() {
-    let runtime = background(4);
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| runtime.run(|| assert_eq!(fib(20), 6_765)));
-        }
-    });
-}
 
 #[test]
 fn halves_that_wait_for_each_other_end() {

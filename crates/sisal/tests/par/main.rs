@@ -7,5 +7,7 @@ mod join;
 mod loops;
 mod moved;
 mod scope;
+mod sides;
 mod sockets;
 mod sort;
+mod work;

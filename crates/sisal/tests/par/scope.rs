@@ -1,7 +1,6 @@
 //! Scopes, forks of many, what is done on every worker, and prefix sums.
 
 use super::common::flavours::Ledger;
-use super::common::linux::resident;
 use super::common::{background, in_main_fiber, shut_down, watchdog, with_workers};
 use sisal::par::{self, Scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -67,31 +66,6 @@ fn the_panic_of_a_child_comes_out_when_all_have_ended() {
     };
     with_workers(|workers| in_main_fiber(workers, all));
     all();
-}
-
-const DEEP: usize = 100_000;
-
-/// Opens a scope in the child of a scope, and so on, and calls `last` in the last child.
-fn nest(depth: usize, last: &(dyn Fn() + Sync)) {
-    if depth == 0 {
-        return last();
-    }
-    par::scope(|scope| scope.spawn(move |_| nest(depth - 1, last)));
-}
-
-#[test]
-fn scopes_may_be_as_deep_as_there_is_memory() {
-    // With 1 and 2 workers: what is measured is the memory, which is the same with more.
-    for workers in [1, 2] {
-        in_main_fiber(workers, || {
-            let (before, at_the_end) = (resident(), AtomicUsize::new(0));
-            nest(DEEP, &|| at_the_end.store(resident(), Ordering::Relaxed));
-            let each = at_the_end.into_inner().saturating_sub(before) / DEEP;
-            // A stack within two pages, and the fiber's block. Frames of debug builds are bigger.
-            let limit = if cfg!(debug_assertions) { 16 << 10 } else { 9 << 10 };
-            assert!(each <= limit, "{each} bytes for each scope");
-        });
-    }
 }
 
 #[test]
