@@ -13,6 +13,10 @@
 //! No change is overlooked: the version is raised before the wake, so whoever looks before the wake finds it, and whoever
 //! has joined the list is woken.
 
+mod future;
+
+pub use self::future::ChangedFuture;
+
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::observed::{Ended, Observed};
 use crate::park::pay_fuel;
