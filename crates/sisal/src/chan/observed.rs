@@ -202,6 +202,7 @@ mod loom_models {
     use std::collections::HashSet;
     use std::panic::Location;
     use std::sync::Mutex;
+    use std::task::{Wake, Waker};
 
     /// Waits for a number of at least `least`; says whether it had to wait, and was told something else in between.
     fn await_number(observed: &Observed<usize>, least: usize) -> usize {
@@ -287,5 +288,49 @@ mod loom_models {
             hasty.join().unwrap();
         });
         assert_eq!(seen.lock().unwrap().len(), 2);
+    }
+
+    /// Counts its wakes.
+    struct Counter(AtomicUsize);
+
+    impl Wake for Counter {
+        fn wake(self: std::sync::Arc<Counter>) {
+            self.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// A task polls and is dropped, while a change claims all and another waits: nobody is forgotten, and the record goes once. Reached: found,
+    /// dropped before it was woken, dropped after.
+    #[test]
+    fn loom_observed_by_a_task_that_goes() {
+        let seen: &'static Mutex<HashSet<(bool, bool)>> = Box::leak(Box::default());
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let observed = Arc::new(Observed::new(0));
+            let patient = {
+                let observed = observed.clone();
+                loom::thread::spawn(move || await_number(&observed, 1))
+            };
+            let change = {
+                let observed = observed.clone();
+                loom::thread::spawn(move || observed.change(|state| *state = 1))
+            };
+            let counter = std::sync::Arc::new(Counter(AtomicUsize::new(0)));
+            let waker = Waker::from(std::sync::Arc::clone(&counter));
+            let mut context = Context::from_waker(&waker);
+            let look = |number: &mut usize| (*number > 0).then_some(());
+            let mut observing = Observing::new();
+            let found = observing.poll(&observed, look, &mut context).is_ready();
+            observing.abandon(&observed);
+            drop(observing);
+            let was_woken = counter.0.load(Ordering::Acquire) > 0;
+            change.join().unwrap();
+            patient.join().unwrap();
+            drop(waker);
+            assert_eq!(std::sync::Arc::strong_count(&counter), 1, "the record is gone, and the waker with it");
+            seen.lock().unwrap().insert((found, was_woken));
+        });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([(true, false), (false, false), (false, true)]));
     }
 }
