@@ -87,6 +87,10 @@ impl<T> Shared<T> {
 /// One value, which the sender changes and receivers look at and wait for changes of. Only the last one is kept: a receiver that is slow
 /// misses those in between.
 ///
+/// It is no arm of [`select!`](crate::select!). Have a fiber wait for changes, and send the values into a channel made by
+/// [`bounded_with`](super::bounded_with) room for one and [`DropOldest`](super::Policy::DropOldest), whose receiver is one, and which also keeps the
+/// last only; or await [`changed_async`](WatchReceiver::changed_async), together with other futures.
+///
 /// ```
 /// sisal::run(|| {
 ///     let (settings, mut changes) = sisal::chan::watch("old");
