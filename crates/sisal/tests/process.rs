@@ -383,7 +383,7 @@ fn the_pipes_of_a_child_are_taken_over_and_given_away() {
         assert_eq!(&bytes, b"text");
         let number = stdin.as_raw_fd();
         assert_eq!(stdin.into_raw_fd(), number);
-        rustix::io::write(&ChildStderr::from(taken(number)), b"more").unwrap();
+        rustix::io::write(ChildStderr::from(taken(number)), b"more").unwrap();
         let mut more = String::new();
         stdout.read_to_string(&mut more).unwrap();
         assert_eq!(more, "more");

@@ -8,7 +8,7 @@
 //!                           └───5────────┘
 //! ```
 //! 1. *Call*: somebody runs the initialiser. 2. It returned. It panicked: 3. the next one is to try, or 4. nobody ever, 5. unless it is
-//! *forced*.
+//!    *forced*.
 //!
 //! # Protocol
 //! The word is read by everybody, and written under the lock of the list of those who wait. Who finds Complete goes on. Who finds Incomplete
