@@ -5,7 +5,7 @@ mod common;
 use common::gate::Gate;
 use common::watchdog::guarded;
 use common::{background, in_fiber_of_each, rounds, until};
-use sisal::{JoinError, Lost, RaceError, join_all, join_any, race, spawn, yield_now};
+use sisal::{Cause, JoinError, Lost, RaceError, join_all, join_any, race, spawn, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -293,5 +293,32 @@ fn a_fiber_that_joins_itself_through_a_shared_handle_hangs_nobody_else() {
         assert!(!own.is_finished());
         common::shut_down(runtime);
         assert!(own.join().unwrap(), "the wait was cancelled");
+    });
+}
+
+#[test]
+fn any_clone_of_a_shared_handle_waits_and_cancels() {
+    in_fiber_of_each(|| {
+        let gate = Gate::closed();
+        let way = gate.way();
+        let handle = spawn(move || way.pass().map_err(|cancelled| cancelled.cause)).shared();
+        let waiters: Vec<_> = (0..3)
+            .map(|_| {
+                let handle = handle.clone();
+                spawn(move || handle.wait().map(|()| handle.is_finished()))
+            })
+            .collect();
+        let thread = {
+            let handle = handle.clone();
+            thread::spawn(move || handle.wait())
+        };
+        handle.clone().cancel();
+        assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap() == Ok(true)));
+        until(|| thread.is_finished());
+        thread.join().unwrap().unwrap();
+        match handle.join() {
+            Ok(passed) => assert_eq!(passed, Err(Cause::Request)),
+            Err(error) => assert!(matches!(error, JoinError::Cancelled(_)), "it may not have begun"),
+        }
     });
 }

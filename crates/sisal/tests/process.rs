@@ -8,13 +8,16 @@ use common::{
     LONG, background, child, fixed, in_background, in_main_fiber, linux, shut_down, until, watched, with_workers,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use sisal::process::{Child, Command, Stdio};
+use sisal::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use sisal::{Cause, is_cancelled, join_all, sleep, spawn, timeout};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SIGKILL: i32 = 9;
 
@@ -322,4 +325,73 @@ fn any_number_of_slices_is_taken() {
         assert_eq!((written, read), (1_024, 1_024), "as many as the system takes at once");
         assert!(child.wait().unwrap().success());
     });
+}
+
+#[test]
+fn a_command_tells_what_it_was_told() {
+    let mut command = shell("true");
+    command.env("ONE", "1").env_remove("TWO").current_dir("/");
+    assert_eq!((command.get_program().to_str(), command.get_current_dir()), (Some("sh"), Some(Path::new("/"))));
+    assert_eq!(command.get_args().collect::<Vec<_>>(), ["-c", "true"]);
+    let variables: Vec<_> = command.get_envs().map(|(name, value)| (name.to_str(), value.is_some())).collect();
+    assert_eq!(variables, [(Some("ONE"), true), (Some("TWO"), false)]);
+}
+
+#[test]
+#[allow(unsafe_code, reason = "what runs between fork and exec")]
+fn a_child_starts_as_the_extensions_of_std_say() {
+    everywhere(|| {
+        let own = std::fs::metadata("/proc/self").unwrap();
+        let mut command = shell("echo $0 $(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat) $$");
+        command.arg0("another").uid(own.uid()).gid(own.gid()).process_group(0);
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<_> = text.split_whitespace().collect();
+        assert_eq!(words.len(), 3, "{text:?}");
+        assert_eq!((words[0], words[1]), ("another", words[2]));
+        let mut refused = shell("true");
+        // SAFETY: it does nothing but say so.
+        unsafe { refused.pre_exec(|| Err(ErrorKind::PermissionDenied.into())) };
+        assert!(refused.status().is_err());
+        assert_eq!(Command::new("/no such program").exec().kind(), ErrorKind::NotFound);
+    });
+}
+
+#[test]
+fn a_child_is_waited_for_until_a_time() {
+    everywhere(|| {
+        let mut child = sleeper().spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_millis(2);
+        assert_eq!(child.wait_deadline(deadline).unwrap(), None);
+        assert!(Instant::now() >= deadline);
+        child.kill().unwrap();
+        assert_eq!(child.wait_deadline(Instant::now() + LONG).unwrap().unwrap().signal(), Some(SIGKILL));
+    });
+}
+
+#[test]
+fn the_pipes_of_a_child_are_taken_over_and_given_away() {
+    everywhere(|| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let (mut stdin, mut stdout) =
+            (ChildStdin::from(OwnedFd::from(writer)), ChildStdout::from(OwnedFd::from(reader)));
+        let mut bytes = [0; 4];
+        // It waits as a fiber does, and blocks nobody.
+        assert!(timeout(Duration::from_millis(2), || stdout.read(&mut bytes)).is_err_and(|error| is_cancelled(&error)));
+        stdin.write_all(b"text").unwrap();
+        stdout.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"text");
+        let number = stdin.as_raw_fd();
+        assert_eq!(stdin.into_raw_fd(), number);
+        rustix::io::write(ChildStderr::from(taken(number)), b"more").unwrap();
+        let mut more = String::new();
+        stdout.read_to_string(&mut more).unwrap();
+        assert_eq!(more, "more");
+    });
+}
+
+#[allow(unsafe_code, reason = "a number is taken over as a descriptor")]
+fn taken(number: RawFd) -> OwnedFd {
+    // SAFETY: it was given away.
+    unsafe { OwnedFd::from_raw_fd(number) }
 }

@@ -14,13 +14,19 @@
 //! Messages are made, copied and dropped with the lock free; a position is passed before its copy is made, so if that
 //! panics, the message counts as received.
 
+mod error;
+mod future;
+
+pub use self::error::{BroadcastRecvError, BroadcastRecvTimeoutError, BroadcastTryRecvError};
+pub use self::future::BroadcastRecvFuture;
+
 use super::error::SendError;
 use super::observed::{Ended, Observed};
 use crate::park::pay_fuel;
-use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use std::collections::VecDeque;
+use std::error::Error;
 use std::fmt;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -35,7 +41,12 @@ struct State<T> {
     senders: usize,
     receivers: usize,
     closed: bool,
+    /// Said by whoever has closed it.
+    reason: Option<Reason>,
 }
+
+/// Why a channel was closed.
+type Reason = Arc<dyn Error + Send + Sync>;
 
 /// What there is for a receiver.
 enum Next<T> {
@@ -73,6 +84,21 @@ impl<T> State<T> {
         }
     }
 
+    /// How many messages there are from `position` on.
+    fn left(&self, position: u64) -> usize {
+        (self.ring.len() as u64).min(self.sent - position) as usize
+    }
+
+    /// Closes the channel, or gives the reason back if it was closed before.
+    fn close(&mut self, reason: Option<Reason>) -> Result<(), Option<Reason>> {
+        if self.closed {
+            return Err(reason);
+        }
+        self.closed = true;
+        self.reason = reason;
+        Ok(())
+    }
+
     /// Takes a message that nobody can receive any more.
     fn take_unwanted(&mut self) -> Option<Arc<T>> {
         if self.receivers == 0 { self.ring.pop_front() } else { None }
@@ -81,6 +107,30 @@ impl<T> State<T> {
 
 /// A channel whose every receiver gets every message that was sent since it subscribed. It keeps the last `capacity` ones: a receiver
 /// that is slower misses some, and is told how many. A send never waits.
+///
+/// It is no arm of [`select!`](crate::select!). Have a fiber receive, and send on into a [`bounded`](super::bounded) channel, whose receiver is
+/// one; or await it by [`recv_async`](BroadcastReceiver::recv_async), together with other futures:
+///
+/// ```
+/// use sisal::{chan, select};
+/// sisal::run(|| {
+///     let (sender, mut news) = chan::broadcast(8);
+///     let (forward, forwarded) = chan::bounded(0);
+///     sisal::spawn(move || {
+///         while let Ok(message) = news.recv() {
+///             if forward.send(message).is_err() {
+///                 break;
+///             }
+///         }
+///     });
+///     let (_other, others) = chan::bounded::<u32>(1);
+///     sender.send("to all").unwrap();
+///     select! {
+///         recv(forwarded) -> message => assert_eq!(message, Ok("to all")),
+///         recv(others) -> _ => unreachable!(),
+///     }
+/// });
+/// ```
 ///
 /// # Panics
 /// If the capacity is zero.
@@ -102,7 +152,7 @@ pub fn broadcast<T: Clone>(capacity: usize) -> (BroadcastSender<T>, BroadcastRec
     assert!(capacity > 0, "sisal: a broadcast channel needs room for at least one message");
     // With all its room from the start: it must not grow under the lock.
     let ring = VecDeque::with_capacity(capacity);
-    let state = State { ring, capacity, sent: 0, senders: 1, receivers: 1, closed: false };
+    let state = State { ring, capacity, sent: 0, senders: 1, receivers: 1, closed: false, reason: None };
     let shared = Arc::new(Observed::new(state));
     (BroadcastSender { shared: Arc::clone(&shared) }, BroadcastReceiver { shared, position: 0 })
 }
@@ -197,7 +247,71 @@ impl<T> BroadcastSender<T> {
     /// assert_eq!(receiver.recv(), Err(BroadcastRecvError::Closed));
     /// ```
     pub fn close(&self) -> bool {
-        self.shared.change(|state| !std::mem::replace(&mut state.closed, true))
+        self.shared.change(|state| state.close(None)).is_ok()
+    }
+
+    /// As [`close`](Self::close), and says why; both sides can ask for that. False, and nothing done, if it was closed already.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::broadcast::<u32>(8);
+    /// assert!(sender.close_with("the station is off the air"));
+    /// assert!(!sender.close_with("again"));
+    /// assert_eq!(receiver.close_reason().unwrap().to_string(), "the station is off the air");
+    /// ```
+    pub fn close_with(&self, reason: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
+        let reason = Arc::from(reason.into());
+        // One that comes too late is dropped when the lock is free.
+        self.shared.change(|state| state.close(Some(reason))).is_ok()
+    }
+
+    /// What was said when the channel was closed, if something was.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::broadcast::<u32>(8);
+    /// assert!(sender.close_reason().is_none());
+    /// sender.close_with("done");
+    /// assert_eq!(sender.close_reason().unwrap().to_string(), "done");
+    /// ```
+    pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
+        self.shared.quietly(|state| state.reason.clone())
+    }
+
+    /// Whether the channel is closed.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::broadcast::<u32>(8);
+    /// assert!(!sender.is_closed());
+    /// sender.close();
+    /// assert!(sender.is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        self.shared.quietly(|state| state.closed)
+    }
+
+    /// How many messages are in the channel: the last ones that were sent, whoever has received them.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::broadcast(2);
+    /// assert!(sender.is_empty());
+    /// (1..=5).for_each(|number| drop(sender.send(number)));
+    /// assert_eq!(sender.len(), 2);
+    /// ```
+    pub fn len(&self) -> usize {
+        self.shared.quietly(|state| state.ring.len())
+    }
+
+    /// Whether no message is in the channel.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many messages the channel keeps for those who are slow.
+    ///
+    /// ```
+    /// assert_eq!(sisal::chan::broadcast::<u32>(8).0.capacity(), 8);
+    /// ```
+    pub fn capacity(&self) -> usize {
+        self.shared.quietly(|state| state.capacity)
     }
 }
 
@@ -341,6 +455,96 @@ impl<T: Clone> BroadcastReceiver<T> {
     }
 }
 
+impl<T: Clone> BroadcastReceiver<T> {
+    /// The messages as they come, and in between that some were missed, until the channel is closed and empty, or something from outside
+    /// ends a wait.
+    ///
+    /// ```
+    /// use sisal::chan::BroadcastRecvError;
+    /// let (sender, mut receiver) = sisal::chan::broadcast(2);
+    /// (1..=3).for_each(|number| drop(sender.send(number)));
+    /// drop(sender);
+    /// assert_eq!(receiver.iter().collect::<Vec<_>>(), [Err(BroadcastRecvError::Lagged(1)), Ok(2), Ok(3)]);
+    /// ```
+    pub fn iter(&mut self) -> BroadcastIter<'_, T> {
+        BroadcastIter { receiver: self }
+    }
+}
+
+impl<T> BroadcastReceiver<T> {
+    /// What was said when the channel was closed, if something was.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::broadcast::<u32>(8);
+    /// sender.close_with("done");
+    /// assert_eq!(receiver.close_reason().unwrap().to_string(), "done");
+    /// ```
+    pub fn close_reason(&self) -> Option<Arc<dyn Error + Send + Sync>> {
+        self.shared.quietly(|state| state.reason.clone())
+    }
+
+    /// Whether the channel is closed. There may still be messages to receive.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::broadcast::<u32>(8);
+    /// assert!(!receiver.is_closed());
+    /// drop(sender);
+    /// assert!(receiver.is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        self.shared.quietly(|state| state.closed)
+    }
+
+    /// How many messages there are for this receiver. Those that it has missed are none of them.
+    ///
+    /// ```
+    /// let (sender, mut receiver) = sisal::chan::broadcast(8);
+    /// (1..=3).for_each(|number| drop(sender.send(number)));
+    /// receiver.recv().unwrap();
+    /// assert_eq!((receiver.len(), sender.len()), (2, 3));
+    /// ```
+    pub fn len(&self) -> usize {
+        self.shared.quietly(|state| state.left(self.position))
+    }
+
+    /// Whether there is no message for this receiver.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// As [`BroadcastSender::capacity`].
+    pub fn capacity(&self) -> usize {
+        self.shared.quietly(|state| state.capacity)
+    }
+}
+
+/// See [`BroadcastReceiver::iter`].
+#[derive(Debug)]
+pub struct BroadcastIter<'a, T> {
+    receiver: &'a mut BroadcastReceiver<T>,
+}
+
+impl<T: Clone> Iterator for BroadcastIter<'_, T> {
+    type Item = Result<T, BroadcastRecvError>;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<Result<T, BroadcastRecvError>> {
+        match self.receiver.recv() {
+            Err(BroadcastRecvError::Closed | BroadcastRecvError::Cancelled(_)) => None,
+            result => Some(result),
+        }
+    }
+}
+
+impl<'a, T: Clone> IntoIterator for &'a mut BroadcastReceiver<T> {
+    type Item = Result<T, BroadcastRecvError>;
+    type IntoIter = BroadcastIter<'a, T>;
+
+    fn into_iter(self) -> BroadcastIter<'a, T> {
+        self.iter()
+    }
+}
+
 impl<T> Clone for BroadcastReceiver<T> {
     fn clone(&self) -> BroadcastReceiver<T> {
         self.shared.quietly(|state| state.receivers += 1);
@@ -360,102 +564,6 @@ impl<T> Drop for BroadcastReceiver<T> {
 impl<T> fmt::Debug for BroadcastReceiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BroadcastReceiver").field("position", &self.position).finish_non_exhaustive()
-    }
-}
-
-/// No message was received from a [`broadcast`] channel.
-///
-/// ```
-/// assert_eq!(sisal::chan::BroadcastRecvError::Lagged(3).to_string(), "too slow: 3 messages were missed");
-/// ```
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BroadcastRecvError {
-    /// The receiver was too slow, and has missed so many messages. It goes on with the oldest that is left.
-    Lagged(u64),
-    /// The channel is closed, or nobody is left to send, and all messages have been received.
-    Closed,
-    /// Something from outside ended the wait.
-    Cancelled(Cancelled),
-}
-
-/// No message was received from a [`broadcast`] channel at once.
-///
-/// ```
-/// use sisal::chan::{BroadcastTryRecvError, broadcast};
-/// let (_sender, mut receiver) = broadcast::<u32>(1);
-/// assert_eq!(receiver.try_recv(), Err(BroadcastTryRecvError::Empty));
-/// ```
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BroadcastTryRecvError {
-    /// There is none now.
-    Empty,
-    /// The receiver was too slow, and has missed so many messages. It goes on with the oldest that is left.
-    Lagged(u64),
-    /// The channel is closed, or nobody is left to send, and all messages have been received.
-    Closed,
-}
-
-/// No message was received from a [`broadcast`] channel in time.
-///
-/// ```
-/// use sisal::chan::{BroadcastRecvTimeoutError, broadcast};
-/// use std::time::Duration;
-/// let (_sender, mut receiver) = broadcast::<u32>(1);
-/// assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(BroadcastRecvTimeoutError::TimedOut));
-/// ```
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BroadcastRecvTimeoutError {
-    /// The time is up.
-    TimedOut,
-    /// The receiver was too slow, and has missed so many messages. It goes on with the oldest that is left.
-    Lagged(u64),
-    /// The channel is closed, or nobody is left to send, and all messages have been received.
-    Closed,
-    /// Something from outside ended the wait.
-    Cancelled(Cancelled),
-}
-
-impl fmt::Display for BroadcastRecvTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BroadcastRecvTimeoutError::TimedOut => f.write_str("can't receive in time: the channel is empty"),
-            BroadcastRecvTimeoutError::Lagged(missed) => write!(f, "too slow: {missed} messages were missed"),
-            BroadcastRecvTimeoutError::Closed => f.write_str("can't receive: the channel is closed and empty"),
-            BroadcastRecvTimeoutError::Cancelled(cancelled) => write!(f, "can't receive: {cancelled}"),
-        }
-    }
-}
-
-impl fmt::Display for BroadcastRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        BroadcastRecvTimeoutError::from(*self).fmt(f)
-    }
-}
-
-impl fmt::Display for BroadcastTryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BroadcastTryRecvError::Empty => f.write_str("can't receive at once: the channel is empty"),
-            BroadcastTryRecvError::Lagged(missed) => BroadcastRecvTimeoutError::Lagged(*missed).fmt(f),
-            BroadcastTryRecvError::Closed => BroadcastRecvTimeoutError::Closed.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BroadcastRecvError {}
-impl std::error::Error for BroadcastTryRecvError {}
-impl std::error::Error for BroadcastRecvTimeoutError {}
-
-impl From<BroadcastRecvError> for BroadcastRecvTimeoutError {
-    fn from(error: BroadcastRecvError) -> BroadcastRecvTimeoutError {
-        match error {
-            BroadcastRecvError::Lagged(missed) => BroadcastRecvTimeoutError::Lagged(missed),
-            BroadcastRecvError::Closed => BroadcastRecvTimeoutError::Closed,
-            BroadcastRecvError::Cancelled(cancelled) => BroadcastRecvTimeoutError::Cancelled(cancelled),
-        }
     }
 }
 

@@ -238,6 +238,87 @@ impl<T> SendTimeoutError<T> {
     }
 }
 
+impl RecvError {
+    /// Whether the channel is closed, and all messages have been received.
+    ///
+    /// ```
+    /// let (_, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.recv().unwrap_err().is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        matches!(self, RecvError::Closed)
+    }
+
+    /// Whether something from outside ended the wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(sisal::timeout(Duration::from_millis(1), || receiver.recv()).unwrap_err().is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, RecvError::Cancelled(_))
+    }
+}
+
+impl TryRecvError {
+    /// Whether there is no message now, and one may come.
+    ///
+    /// ```
+    /// let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.try_recv().unwrap_err().is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        matches!(self, TryRecvError::Empty)
+    }
+
+    /// Whether the channel is closed, and all messages have been received.
+    ///
+    /// ```
+    /// let (_, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.try_recv().unwrap_err().is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        matches!(self, TryRecvError::Closed)
+    }
+}
+
+impl RecvTimeoutError {
+    /// Whether the time was up.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.recv_timeout(Duration::from_millis(1)).unwrap_err().is_timed_out());
+    /// ```
+    pub fn is_timed_out(&self) -> bool {
+        matches!(self, RecvTimeoutError::TimedOut)
+    }
+
+    /// Whether the channel is closed, and all messages have been received.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (_, receiver) = sisal::chan::bounded::<u32>(1);
+    /// assert!(receiver.recv_timeout(Duration::from_secs(60)).unwrap_err().is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        matches!(self, RecvTimeoutError::Closed)
+    }
+
+    /// Whether something from outside ended the wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (_sender, receiver) = sisal::chan::bounded::<u32>(1);
+    /// let received = sisal::timeout(Duration::from_millis(1), || receiver.recv_timeout(Duration::from_secs(60)));
+    /// assert!(received.unwrap_err().is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, RecvTimeoutError::Cancelled(_))
+    }
+}
+
 const SEND_CLOSED: &str = "can't send: the channel is closed";
 const RECEIVE_CLOSED: &str = "can't receive: the channel is closed and empty";
 

@@ -54,15 +54,15 @@ mod watch;
 
 #[cfg(not(modelled))]
 pub use self::ordered::{
-    OrderedIter, OrderedReceiver, OrderedRecvError, OrderedRecvTimeoutError, OrderedSender, OrderedTryRecvError,
-    ordered,
+    OrderedIntoIter, OrderedIter, OrderedReceiver, OrderedRecvError, OrderedRecvFuture, OrderedRecvTimeoutError,
+    OrderedSender, OrderedTryIter, OrderedTryRecvError, ordered,
 };
 #[cfg(feature = "futures")]
 pub use self::stream::RecvStream;
 pub use self::{
     broadcast::{
-        BroadcastReceiver, BroadcastRecvError, BroadcastRecvTimeoutError, BroadcastSender, BroadcastTryRecvError,
-        broadcast,
+        BroadcastIter, BroadcastReceiver, BroadcastRecvError, BroadcastRecvFuture, BroadcastRecvTimeoutError,
+        BroadcastSender, BroadcastTryRecvError, broadcast,
     },
     error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError},
     oneshot::{OneReceiver, OneSender, oneshot},
@@ -71,7 +71,7 @@ pub use self::{
     receiving::RecvFuture,
     sender::Sender,
     sending::SendFuture,
-    watch::{WatchReceiver, WatchSender, watch},
+    watch::{ChangedFuture, WatchReceiver, WatchSender, watch},
 };
 
 use self::{

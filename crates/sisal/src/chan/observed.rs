@@ -6,6 +6,10 @@
 //! - *Change*: under the lock, change the state and claim all who wait; unpark them when the lock is free again.
 //! - *Wait*: under the lock, look at the state; if it is not as wanted, join the list. Whoever is unparked looks again.
 //! - *Give up* (time or cancel): leave the list, under the lock.
+//! - *Poll* (as a task): as wait, with the record of a [task](TaskRecord), and without the park. When it is polled again and was not unparked,
+//!   the waker is exchanged; else it looks again.
+//! - *A future is dropped while it waits*: leave the list, under the lock. If a change was quicker with the claim, the record is
+//!   [left behind](crate::prim::task_parker) for its unpark to drop. There is nothing to pass on: a change wakes all.
 //!
 //! Nobody is forgotten: whoever joins the list has seen, under the lock, the state as it is, and is found by the next change.
 //!
@@ -13,15 +17,18 @@
 //! neither made, cloned nor dropped there.
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
 
+use crate::fiber::task_record::TaskRecord;
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, me, park, pay_fuel, unpark};
+use crate::park::{Waiting, gives_way, me, park, pay_fuel, unpark};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
 use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// See the [module](self).
 pub(super) struct Observed<S> {
@@ -121,6 +128,66 @@ impl<S> Observed<S> {
     }
 }
 
+/// One wait after the other of a task, for the same state.
+pub(super) struct Observing {
+    record: Option<TaskRecord<()>>,
+    /// Whether the record stands for a wait that has not been found to be over.
+    waits: bool,
+}
+
+impl Observing {
+    pub(super) fn new() -> Observing {
+        Observing { record: None, waits: false }
+    }
+
+    /// Ready when `look` finds what it wants.
+    pub(super) fn poll<S, R>(
+        &mut self,
+        observed: &Observed<S>,
+        mut look: impl FnMut(&mut S) -> Option<R>,
+        context: &mut Context<'_>,
+    ) -> Poll<R> {
+        if gives_way(context) {
+            return Poll::Pending;
+        }
+        if let Some(record) = self.record.as_ref().filter(|_| self.waits) {
+            if record.parker().set_waker(context.waker()) {
+                return Poll::Pending;
+            }
+            self.waits = false;
+        }
+        if let Some(found) = observed.quietly(&mut look) {
+            return Poll::Ready(found);
+        }
+        let record = TaskRecord::prepare(&mut self.record, context.waker().clone(), || ());
+        // SAFETY: the record stays until it is found to be unparked, or is abandoned, which takes it off or leaves it to the unpark.
+        match unsafe { observed.look_or_enlist(&mut look, record.waiter()) } {
+            Some(found) => {
+                record.parker().withdraw();
+                Poll::Ready(found)
+            }
+            None => {
+                self.waits = true;
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Nobody polls any more. For the same state as the polls were.
+    pub(super) fn abandon<S>(&mut self, observed: &Observed<S>) {
+        if !std::mem::take(&mut self.waits) {
+            return;
+        }
+        let Some(record) = self.record.take() else { return };
+        observed.leave(record.waiter());
+        if record.wait().woken().is_some() {
+            let parker = Arc::clone(record.parker());
+            // If the unpark has come meanwhile, it is dropped here.
+            let _ = parker.leave_behind(Box::new(record));
+        }
+    }
+}
+
 impl<S> Watched for Observed<S> {
     fn sight(&self) -> Sight {
         Sight::new("channel")
@@ -135,6 +202,7 @@ mod loom_models {
     use std::collections::HashSet;
     use std::panic::Location;
     use std::sync::Mutex;
+    use std::task::{Wake, Waker};
 
     /// Waits for a number of at least `least`; says whether it had to wait, and was told something else in between.
     fn await_number(observed: &Observed<usize>, least: usize) -> usize {
@@ -220,5 +288,49 @@ mod loom_models {
             hasty.join().unwrap();
         });
         assert_eq!(seen.lock().unwrap().len(), 2);
+    }
+
+    /// Counts its wakes.
+    struct Counter(AtomicUsize);
+
+    impl Wake for Counter {
+        fn wake(self: std::sync::Arc<Counter>) {
+            self.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// A task polls and is dropped, while a change claims all and another waits: nobody is forgotten, and the record goes once. Reached: found,
+    /// dropped before it was woken, dropped after.
+    #[test]
+    fn loom_observed_by_a_task_that_goes() {
+        let seen: &'static Mutex<HashSet<(bool, bool)>> = Box::leak(Box::default());
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let observed = Arc::new(Observed::new(0));
+            let patient = {
+                let observed = observed.clone();
+                loom::thread::spawn(move || await_number(&observed, 1))
+            };
+            let change = {
+                let observed = observed.clone();
+                loom::thread::spawn(move || observed.change(|state| *state = 1))
+            };
+            let counter = std::sync::Arc::new(Counter(AtomicUsize::new(0)));
+            let waker = Waker::from(std::sync::Arc::clone(&counter));
+            let mut context = Context::from_waker(&waker);
+            let look = |number: &mut usize| (*number > 0).then_some(());
+            let mut observing = Observing::new();
+            let found = observing.poll(&observed, look, &mut context).is_ready();
+            observing.abandon(&observed);
+            drop(observing);
+            let was_woken = counter.0.load(Ordering::Acquire) > 0;
+            change.join().unwrap();
+            patient.join().unwrap();
+            drop(waker);
+            assert_eq!(std::sync::Arc::strong_count(&counter), 1, "the record is gone, and the waker with it");
+            seen.lock().unwrap().insert((found, was_woken));
+        });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([(true, false), (false, false), (false, true)]));
     }
 }

@@ -13,6 +13,10 @@
 //! No change is overlooked: the version is raised before the wake, so whoever looks before the wake finds it, and whoever
 //! has joined the list is woken.
 
+mod future;
+
+pub use self::future::ChangedFuture;
+
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::observed::{Ended, Observed};
 use crate::park::pay_fuel;
@@ -82,6 +86,10 @@ impl<T> Shared<T> {
 
 /// One value, which the sender changes and receivers look at and wait for changes of. Only the last one is kept: a receiver that is slow
 /// misses those in between.
+///
+/// It is no arm of [`select!`](crate::select!). Have a fiber wait for changes, and send the values into a channel made by
+/// [`bounded_with`](super::bounded_with) room for one and [`DropOldest`](super::Policy::DropOldest), whose receiver is one, and which also keeps the
+/// last only; or await [`changed_async`](WatchReceiver::changed_async), together with other futures.
 ///
 /// ```
 /// sisal::run(|| {

@@ -160,6 +160,13 @@ impl DirEntry {
     }
 }
 
+/// For code that is generic in it.
+impl DirEntryExt for DirEntry {
+    fn ino(&self) -> u64 {
+        DirEntry::ino(self)
+    }
+}
+
 impl From<fs::DirEntry> for DirEntry {
     fn from(entry: fs::DirEntry) -> DirEntry {
         DirEntry(entry)
@@ -251,6 +258,21 @@ impl DirBuilder {
     pub fn create(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
         on_thread(|| self.0.create(path))
+    }
+}
+
+/// For code that is generic in it.
+///
+/// ```
+/// use std::os::unix::fs::DirBuilderExt;
+/// fn private(builder: &mut impl DirBuilderExt) {
+///     builder.mode(0o700);
+/// }
+/// private(&mut sisal::fs::DirBuilder::new());
+/// ```
+impl DirBuilderExt for DirBuilder {
+    fn mode(&mut self, mode: u32) -> &mut DirBuilder {
+        DirBuilder::mode(self, mode)
     }
 }
 

@@ -1,12 +1,13 @@
 //! An open file, and what is known of it. Its bytes are read and written in `stream` and `offset`, and it is locked in `lock`.
+#![allow(unsafe_code, reason = "a number is taken over as a descriptor, which is unsafe in std too")]
 
 use super::nowait::Nowait;
 use super::on_thread;
 use super::open::OpenOptions;
 use super::position::Position;
 use std::fs::{self, FileTimes, Metadata, Permissions};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -274,6 +275,16 @@ impl File {
         File::new(inner, Position::own())
     }
 
+    /// Whether it is a terminal. As [`IsTerminal`], which can't be implemented outside of `std`.
+    ///
+    /// ```
+    /// assert!(!sisal::fs::File::open("/dev/null")?.is_terminal());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn is_terminal(&self) -> bool {
+        self.inner.is_terminal()
+    }
+
     /// The file below, for somebody else.
     fn share(&self) -> &fs::File {
         self.opened.position.share();
@@ -321,6 +332,13 @@ impl AsFd for File {
 impl AsRawFd for File {
     fn as_raw_fd(&self) -> RawFd {
         self.share().as_raw_fd()
+    }
+}
+
+impl FromRawFd for File {
+    unsafe fn from_raw_fd(fd: RawFd) -> File {
+        // SAFETY: the caller gives an open descriptor away, as is asked for here.
+        unsafe { OwnedFd::from_raw_fd(fd) }.into()
     }
 }
 

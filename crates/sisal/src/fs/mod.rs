@@ -49,8 +49,8 @@ pub use self::open::OpenOptions;
 #[allow(deprecated, reason = "std has it")]
 pub use self::paths::soft_link;
 pub use self::paths::{
-    canonicalize, exists, hard_link, metadata, read_link, remove_file, rename, set_permissions, symlink,
-    symlink_metadata,
+    canonicalize, chown, exists, fchown, hard_link, lchown, metadata, read_link, remove_file, rename, set_permissions,
+    symlink, symlink_metadata,
 };
 pub use self::whole::{copy, read, read_to_string, write};
 pub use std::fs::{FileTimes, FileType, Metadata, Permissions, TryLockError};

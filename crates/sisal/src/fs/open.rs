@@ -209,6 +209,25 @@ impl OpenOptions {
     }
 }
 
+/// For code that is generic in it.
+///
+/// ```
+/// use std::os::unix::fs::OpenOptionsExt;
+/// fn private(options: &mut impl OpenOptionsExt) {
+///     options.mode(0o600);
+/// }
+/// private(&mut sisal::fs::OpenOptions::new());
+/// ```
+impl OpenOptionsExt for OpenOptions {
+    fn mode(&mut self, mode: u32) -> &mut OpenOptions {
+        OpenOptions::mode(self, mode)
+    }
+
+    fn custom_flags(&mut self, flags: i32) -> &mut OpenOptions {
+        OpenOptions::custom_flags(self, flags)
+    }
+}
+
 impl From<fs::OpenOptions> for OpenOptions {
     fn from(options: fs::OpenOptions) -> OpenOptions {
         OpenOptions { inner: options, is_read: false, is_special: true }

@@ -3,6 +3,7 @@
 use super::on_thread;
 use std::fs::{self, Metadata, Permissions};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// What is known of a file, through symbolic links. As [`std::fs::metadata`].
@@ -139,6 +140,61 @@ pub fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Resu
 pub fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let (original, link) = (original.as_ref(), link.as_ref());
     on_thread(|| std::os::unix::fs::symlink(original, link))
+}
+
+/// Gives a file to another user, another group, or both. As [`std::os::unix::fs::chown`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// use std::os::unix::fs::MetadataExt;
+/// let path = std::env::temp_dir().join(format!("sisal-chown-{}", std::process::id()));
+/// sisal::fs::write(&path, "mine")?;
+/// let own = sisal::fs::metadata(&path)?;
+/// sisal::fs::chown(&path, Some(own.uid()), Some(own.gid()))?;
+/// # sisal::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn chown(path: impl AsRef<Path>, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
+    let path = path.as_ref();
+    on_thread(|| std::os::unix::fs::chown(path, uid, gid))
+}
+
+/// As [`chown`], for a file that is open. As [`std::os::unix::fs::fchown`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// let file = sisal::fs::File::open("/dev/null")?;
+/// sisal::fs::fchown(&file, None, None)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn fchown(file: impl AsFd, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
+    let fd = file.as_fd();
+    on_thread(|| std::os::unix::fs::fchown(fd, uid, gid))
+}
+
+/// As [`chown`], of a symbolic link itself. As [`std::os::unix::fs::lchown`].
+///
+/// # Errors
+/// As of `std`'s.
+///
+/// ```
+/// let link = std::env::temp_dir().join(format!("sisal-lchown-{}", std::process::id()));
+/// sisal::fs::symlink("/nowhere", &link)?;
+/// sisal::fs::lchown(&link, None, None)?;
+/// assert!(sisal::fs::chown(&link, None, None).is_err(), "what it leads to is not there");
+/// # sisal::fs::remove_file(&link)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn lchown(path: impl AsRef<Path>, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
+    let path = path.as_ref();
+    on_thread(|| std::os::unix::fs::lchown(path, uid, gid))
 }
 
 /// Makes a symbolic link. As [`std::fs::soft_link`].

@@ -20,7 +20,5 @@ pub mod tokio;
 
 #[cfg(not(modelled))]
 pub use self::block_on::{block_on, try_block_on};
-#[cfg(all(not(modelled), feature = "hyper"))]
-use self::spawn::spawn_future_in;
 #[cfg(not(modelled))]
 pub use self::spawn::{spawn_future, spawn_future_local};

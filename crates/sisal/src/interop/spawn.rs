@@ -4,7 +4,7 @@ use super::block_on::drive;
 use crate::fiber::body::end_cancelled;
 use crate::join::JoinHandle;
 use crate::prim::reason::Place;
-use crate::spawn::Builder;
+use crate::spawn::{Builder, Handle};
 use std::panic::Location;
 
 /// Spawns a fiber that runs a future to its end, in the caller's runtime.
@@ -32,16 +32,25 @@ where
     Builder::new().spawn(move || to_the_end(future, place))
 }
 
-/// As [`spawn_future`], in the given runtime.
-#[cfg(feature = "hyper")]
-#[track_caller]
-pub(super) fn spawn_future_in<F>(runtime: &crate::spawn::Handle, future: F) -> JoinHandle<F::Output>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    let place = Location::caller();
-    runtime.builder().spawn(move || to_the_end(future, place))
+impl Handle {
+    /// As [`spawn_future`], in this runtime, from anywhere. Waits at the limit of `max_fibers`: a fiber parks, a thread blocks.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::new().unwrap();
+    /// let (sender, receiver) = sisal::chan::bounded(1);
+    /// let double = runtime.handle().spawn_future(async move { receiver.recv_async().await.unwrap() * 2 });
+    /// sender.send(21).unwrap();
+    /// assert_eq!(double.join().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn spawn_future<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let place = Location::caller();
+        self.spawn(move || to_the_end(future, place))
+    }
 }
 
 /// As [`spawn_future`], on the caller's worker, where it stays; so the future need not be [`Send`].

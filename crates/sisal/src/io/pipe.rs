@@ -3,6 +3,7 @@
 
 use super::MOST_SLICES;
 use super::kin::Kin;
+use super::patience::Timeout;
 use super::source::{Direction, Request, Source};
 use crate::prim::reason::{Place, Reason};
 use rustix::fs::{Mode, OFlags};
@@ -13,6 +14,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::panic::Location;
 use std::process::Stdio;
+use std::time::Duration;
 
 /// The two ends of a new pipe: what is written to the one is read from the other.
 ///
@@ -36,7 +38,8 @@ use std::process::Stdio;
 pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let (reader, writer) = (Source::nonblocking(reader), Source::nonblocking(writer));
-    Ok((PipeReader { source: reader, kin: Kin::default() }, PipeWriter { source: writer, kin: Kin::default() }))
+    let reader = PipeReader { source: reader, kin: Kin::default(), timeout: Timeout::default() };
+    Ok((reader, PipeWriter { source: writer, kin: Kin::default(), timeout: Timeout::default() }))
 }
 
 /// The end of a [`pipe`] that is read: [`std::io::PipeReader`] for fibers and threads.
@@ -52,6 +55,7 @@ pub struct PipeReader {
     source: Source,
     /// Its clones.
     kin: Kin,
+    timeout: Timeout,
 }
 
 /// The end of a [`pipe`] that is written: [`std::io::PipeWriter`] for fibers and threads.
@@ -69,6 +73,7 @@ pub struct PipeWriter {
     source: Source,
     /// Its clones.
     kin: Kin,
+    timeout: Timeout,
 }
 
 impl PipeReader {
@@ -86,7 +91,43 @@ impl PipeReader {
     /// ```
     pub fn try_clone(&self) -> io::Result<PipeReader> {
         let source = Source::nonblocking(self.as_fd().try_clone_to_owned()?);
-        Ok(PipeReader { source, kin: self.kin.share() })
+        Ok(PipeReader { source, kin: self.kin.share(), timeout: self.timeout.clone() })
+    }
+
+    /// How long a read waits at most; none for as long as it takes. Then it fails with [`TimedOut`](io::ErrorKind::TimedOut). A clone has one of
+    /// its own, which is the same at first.
+    ///
+    /// # Errors
+    /// If the time is zero.
+    ///
+    /// ```
+    /// use std::io::{ErrorKind, Read};
+    /// use std::time::Duration;
+    /// let (mut reader, _writer) = sisal::io::pipe()?;
+    /// reader.set_read_timeout(Some(Duration::from_millis(5)))?;
+    /// assert_eq!(reader.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.timeout.set(timeout)
+    }
+
+    /// What was [set](Self::set_read_timeout).
+    ///
+    /// # Errors
+    /// None; sockets have the same call.
+    ///
+    /// ```
+    /// let (reader, _writer) = sisal::io::pipe()?;
+    /// assert_eq!(reader.read_timeout()?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.timeout.get())
+    }
+
+    fn request(&self, place: Place) -> Request {
+        Request { direction: Direction::Read, reason: Reason::Read, place, deadline: self.timeout.deadline() }
     }
 
     /// Wakes all who read here; they, and all who come later, get an error of the kind
@@ -118,7 +159,43 @@ impl PipeWriter {
     /// ```
     pub fn try_clone(&self) -> io::Result<PipeWriter> {
         let source = Source::nonblocking(self.as_fd().try_clone_to_owned()?);
-        Ok(PipeWriter { source, kin: self.kin.share() })
+        Ok(PipeWriter { source, kin: self.kin.share(), timeout: self.timeout.clone() })
+    }
+
+    /// How long a write waits at most; none for as long as it takes. Then it fails with [`TimedOut`](io::ErrorKind::TimedOut). A clone has one of
+    /// its own, which is the same at first.
+    ///
+    /// # Errors
+    /// If the time is zero.
+    ///
+    /// ```
+    /// use std::io::{ErrorKind, Write};
+    /// use std::time::Duration;
+    /// let (_reader, mut writer) = sisal::io::pipe()?;
+    /// writer.set_write_timeout(Some(Duration::from_millis(5)))?;
+    /// assert_eq!(writer.write_all(&vec![0; 1 << 24]).unwrap_err().kind(), ErrorKind::TimedOut, "nobody reads");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.timeout.set(timeout)
+    }
+
+    /// What was [set](Self::set_write_timeout).
+    ///
+    /// # Errors
+    /// None; sockets have the same call.
+    ///
+    /// ```
+    /// let (_reader, writer) = sisal::io::pipe()?;
+    /// assert_eq!(writer.write_timeout()?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.timeout.get())
+    }
+
+    fn request(&self, place: Place) -> Request {
+        Request { direction: Direction::Write, reason: Reason::Write, place, deadline: self.timeout.deadline() }
     }
 
     /// Wakes all who write here; they, and all who come later, get an error of the kind
@@ -136,24 +213,16 @@ impl PipeWriter {
     }
 }
 
-fn reading(place: Place) -> Request {
-    Request { direction: Direction::Read, reason: Reason::Read, place, deadline: None }
-}
-
-fn writing(place: Place) -> Request {
-    Request { direction: Direction::Write, reason: Reason::Write, place, deadline: None }
-}
-
 impl Read for &PipeReader {
     #[track_caller]
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.source.perform(&reading(Location::caller()), |fd| Ok(rustix::io::read(fd, &mut *buf)?))
+        self.source.perform(&self.request(Location::caller()), |fd| Ok(rustix::io::read(fd, &mut *buf)?))
     }
 
     #[track_caller]
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let most = bufs.len().min(MOST_SLICES);
-        self.source.perform(&reading(Location::caller()), |fd| Ok(rustix::io::readv(fd, &mut bufs[..most])?))
+        self.source.perform(&self.request(Location::caller()), |fd| Ok(rustix::io::readv(fd, &mut bufs[..most])?))
     }
 }
 
@@ -172,13 +241,13 @@ impl Read for PipeReader {
 impl Write for &PipeWriter {
     #[track_caller]
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.source.perform(&writing(Location::caller()), |fd| Ok(rustix::io::write(fd, buf)?))
+        self.source.perform(&self.request(Location::caller()), |fd| Ok(rustix::io::write(fd, buf)?))
     }
 
     #[track_caller]
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         let most = bufs.len().min(MOST_SLICES);
-        self.source.perform(&writing(Location::caller()), |fd| Ok(rustix::io::writev(fd, &bufs[..most])?))
+        self.source.perform(&self.request(Location::caller()), |fd| Ok(rustix::io::writev(fd, &bufs[..most])?))
     }
 
     /// Does nothing: nothing is held back.
@@ -234,7 +303,7 @@ macro_rules! descriptor_of {
         impl From<OwnedFd> for $end {
             fn from(fd: OwnedFd) -> $end {
                 let _ = rustix::io::ioctl_fionbio(&fd, true);
-                $end { source: Source::nonblocking(fd), kin: Kin::default() }
+                $end { source: Source::nonblocking(fd), kin: Kin::default(), timeout: Timeout::default() }
             }
         }
 

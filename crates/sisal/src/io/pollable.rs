@@ -191,6 +191,37 @@ impl<T: AsFd> Pollable<T> {
         self.write_timeout.set(timeout)
     }
 
+    /// What was [set](Self::set_read_timeout).
+    ///
+    /// # Errors
+    /// None; sockets have the same call.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let (reader, _writer) = std::io::pipe()?;
+    /// let reader = sisal::io::Pollable::new(reader)?;
+    /// reader.set_read_timeout(Some(Duration::from_secs(1)))?;
+    /// assert_eq!(reader.read_timeout()?, Some(Duration::from_secs(1)));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.read_timeout.get())
+    }
+
+    /// What was [set](Self::set_write_timeout).
+    ///
+    /// # Errors
+    /// None; sockets have the same call.
+    ///
+    /// ```
+    /// let (_reader, writer) = std::io::pipe()?;
+    /// assert_eq!(sisal::io::Pollable::new(writer)?.write_timeout()?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
+        Ok(self.write_timeout.get())
+    }
+
     /// What it holds.
     ///
     /// ```

@@ -33,11 +33,15 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let handle = self.get_mut();
-        let end = &handle.fiber().end;
-        if !end.is_done() && must_wait(end, &mut end.find(task), context.waker()) {
-            return Poll::Pending;
-        }
-        Poll::Ready(handle.give_outcome())
+        handle.poll_end(context.waker()).map(|()| handle.give_outcome())
+    }
+}
+
+impl<T> JoinHandle<T> {
+    /// Whether the fiber has ended; if not, the waker will be called when it does.
+    pub(crate) fn poll_end(&self, waker: &Waker) -> Poll<()> {
+        let end = &self.fiber().end;
+        if !end.is_done() && must_wait(end, &mut end.find(task), waker) { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 

@@ -79,6 +79,38 @@ impl<T: Clone> SharedHandle<T> {
         }
     }
 
+    /// Waits for the fiber's end, without a look at the result.
+    ///
+    /// # Errors
+    /// As for [`JoinHandle::wait`].
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let handle = sisal::spawn(|| 7).shared();
+    ///     handle.wait().unwrap();
+    ///     assert!(handle.is_finished());
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn wait(&self) -> Result<(), Cancelled> {
+        self.handle.wait()
+    }
+
+    /// Asks the fiber to end: see [`JoinHandle::cancel`]. Whoever joins it, by whatever clone, hears of that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// sisal::run(|| {
+    ///     let sleeper = sisal::spawn_local(|| sisal::sleep(Duration::from_secs(3600))).shared();
+    ///     sisal::yield_now();
+    ///     sleeper.clone().cancel();
+    ///     assert_eq!(sleeper.join().unwrap().unwrap_err().cause, sisal::Cause::Request);
+    /// });
+    /// ```
+    pub fn cancel(&self) {
+        self.handle.cancel();
+    }
+
     /// Whether the fiber has ended.
     ///
     /// ```

@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags};
 use std::io;
 use std::panic::Location;
 use std::process::{self, ExitStatus, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A child process, as [`std::process::Child`].
 ///
@@ -135,8 +135,30 @@ impl Child {
     /// ```
     #[track_caller]
     pub fn wait_timeout(&mut self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
+        self.wait_by(Moment::now().after(timeout), Location::caller())
+    }
+
+    /// As [`wait`](Self::wait), until this time at most; none if it has not ended by then.
+    ///
+    /// # Errors
+    /// As of `wait`.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let mut child = sisal::process::Command::new("sleep").arg("600").spawn()?;
+    /// assert_eq!(child.wait_deadline(Instant::now())?, None);
+    /// child.kill()?;
+    /// assert!(child.wait_deadline(Instant::now() + Duration::from_secs(60))?.is_some());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_deadline(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+        self.wait_by(Moment::of(deadline), Location::caller())
+    }
+
+    fn wait_by(&mut self, deadline: Moment, place: Place) -> io::Result<Option<ExitStatus>> {
         drop(self.stdin.take());
-        match self.wait_until(Some(Moment::now().after(timeout)), Location::caller()) {
+        match self.wait_until(Some(deadline), place) {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
             status => status.map(Some),
         }

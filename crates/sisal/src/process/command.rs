@@ -1,12 +1,14 @@
 //! Starting a child process.
+#![allow(unsafe_code, reason = "what runs between fork and exec is as unsafe as in std")]
 
 use super::child::Child;
 use super::orphans;
 use crate::blocking::block_in_place;
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{self, ExitStatus, Output, Stdio};
+use std::process::{self, CommandArgs, CommandEnvs, ExitStatus, Output, Stdio};
 
 /// How to start a child process, as [`std::process::Command`].
 ///
@@ -146,6 +148,132 @@ impl Command {
     pub fn current_dir(&mut self, directory: impl AsRef<Path>) -> &mut Command {
         self.inner.current_dir(directory);
         self
+    }
+
+    /// The program, as it was given.
+    ///
+    /// ```
+    /// assert_eq!(sisal::process::Command::new("ls").get_program(), "ls");
+    /// ```
+    pub fn get_program(&self) -> &OsStr {
+        self.inner.get_program()
+    }
+
+    /// The arguments, without the program.
+    ///
+    /// ```
+    /// let mut command = sisal::process::Command::new("ls");
+    /// command.args(["-l", "/"]);
+    /// assert_eq!(command.get_args().collect::<Vec<_>>(), ["-l", "/"]);
+    /// ```
+    pub fn get_args(&self) -> CommandArgs<'_> {
+        self.inner.get_args()
+    }
+
+    /// The variables that were set, or removed.
+    ///
+    /// ```
+    /// let mut command = sisal::process::Command::new("ls");
+    /// command.env("LANG", "C").env_remove("TERM");
+    /// assert_eq!(command.get_envs().filter(|(_, value)| value.is_none()).count(), 1);
+    /// ```
+    pub fn get_envs(&self) -> CommandEnvs<'_> {
+        self.inner.get_envs()
+    }
+
+    /// The directory that was set.
+    ///
+    /// ```
+    /// let mut command = sisal::process::Command::new("ls");
+    /// assert_eq!(command.get_current_dir(), None);
+    /// command.current_dir("/");
+    /// assert_eq!(command.get_current_dir(), Some(std::path::Path::new("/")));
+    /// ```
+    pub fn get_current_dir(&self) -> Option<&Path> {
+        self.inner.get_current_dir()
+    }
+
+    /// The user it runs as. As [`CommandExt::uid`].
+    ///
+    /// ```
+    /// use std::os::unix::fs::MetadataExt;
+    /// // That of this process, which is always allowed.
+    /// let own = sisal::fs::metadata("/proc/self")?.uid();
+    /// assert!(sisal::process::Command::new("true").uid(own).status()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn uid(&mut self, id: u32) -> &mut Command {
+        self.inner.uid(id);
+        self
+    }
+
+    /// The group it runs as. As [`CommandExt::gid`].
+    ///
+    /// ```
+    /// use std::os::unix::fs::MetadataExt;
+    /// let own = sisal::fs::metadata("/proc/self")?.gid();
+    /// assert!(sisal::process::Command::new("true").gid(own).status()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn gid(&mut self, id: u32) -> &mut Command {
+        self.inner.gid(id);
+        self
+    }
+
+    /// What it is told to be called, instead of the program. As [`CommandExt::arg0`].
+    ///
+    /// ```
+    /// let output = sisal::process::Command::new("sh").arg0("shell").args(["-c", "echo $0"]).output()?;
+    /// assert_eq!(output.stdout, b"shell\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn arg0(&mut self, arg: impl AsRef<OsStr>) -> &mut Command {
+        self.inner.arg0(arg);
+        self
+    }
+
+    /// The process group it joins; 0 for one of its own. As [`CommandExt::process_group`].
+    ///
+    /// ```
+    /// assert!(sisal::process::Command::new("true").process_group(0).status()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn process_group(&mut self, group: i32) -> &mut Command {
+        self.inner.process_group(group);
+        self
+    }
+
+    /// Has `f` called in the child, before the program starts. As [`CommandExt::pre_exec`].
+    ///
+    /// # Safety
+    /// As there: the child is a copy of a process with several threads, of which it has one. So `f` must do nothing but what signal handlers
+    /// may: not allocate, not lock. It does not run as a fiber, and must not wait for anything of this crate.
+    ///
+    /// ```
+    /// let mut command = sisal::process::Command::new("true");
+    /// // SAFETY: it does nothing but say so.
+    /// unsafe { command.pre_exec(|| Err(std::io::ErrorKind::PermissionDenied.into())) };
+    /// assert!(command.status().is_err());
+    /// ```
+    pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
+    where
+        F: FnMut() -> io::Result<()> + Send + Sync + 'static,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.pre_exec(f) };
+        self
+    }
+
+    /// Has the program take the place of this process, with all its fibers and threads. As [`CommandExt::exec`]: returns only if that can't be
+    /// done.
+    ///
+    /// ```
+    /// let error = sisal::process::Command::new("/no such program").exec();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    /// ```
+    #[must_use = "if this returns, it has failed"]
+    pub fn exec(&mut self) -> io::Error {
+        self.inner.exec()
     }
 
     /// Its standard input: that of this process if not set, or nothing for [`output`](Self::output).
@@ -298,13 +426,12 @@ impl Command {
         &self.inner
     }
 
-    /// The one of `std` inside, for what this one has no methods for, as those of [`CommandExt`](std::os::unix::process::CommandExt).
+    /// The one of `std` inside, for what this one has no methods for.
     /// (Standard streams set there are not known here: set those by the methods above.)
     ///
     /// ```
-    /// use std::os::unix::process::CommandExt;
     /// let mut command = sisal::process::Command::new("true");
-    /// command.as_std_mut().process_group(0);
+    /// command.as_std_mut().arg("ignored");
     /// assert!(command.status()?.success());
     /// # Ok::<(), std::io::Error>(())
     /// ```

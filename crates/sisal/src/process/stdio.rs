@@ -5,7 +5,7 @@ use crate::io::source::{Direction, Request, Source};
 use crate::prim::reason::Reason;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 use std::panic::Location;
 use std::process::Stdio;
 
@@ -77,6 +77,12 @@ fn into_blocking(source: Source) -> OwnedFd {
     // It can't fail for a pipe; if it did, the other side would see an error and not wait.
     let _ = rustix::io::ioctl_fionbio(&fd, false);
     fd
+}
+
+/// Takes over a pipe. One that can't be told not to block is waited for by whoever uses it.
+fn from_pipe(pipe: OwnedFd) -> Source {
+    let _ = rustix::io::ioctl_fionbio(&pipe, true);
+    Source::nonblocking(pipe)
 }
 
 impl ChildStdin {
@@ -198,6 +204,45 @@ impl From<ChildStdout> for OwnedFd {
 impl From<ChildStderr> for OwnedFd {
     fn from(pipe: ChildStderr) -> OwnedFd {
         into_blocking(pipe.0)
+    }
+}
+
+/// Takes over a pipe, which does not block from now on.
+impl From<OwnedFd> for ChildStdin {
+    fn from(pipe: OwnedFd) -> ChildStdin {
+        ChildStdin(from_pipe(pipe))
+    }
+}
+
+impl IntoRawFd for ChildStdin {
+    fn into_raw_fd(self) -> RawFd {
+        OwnedFd::from(self).into_raw_fd()
+    }
+}
+
+/// Takes over a pipe, which does not block from now on.
+impl From<OwnedFd> for ChildStdout {
+    fn from(pipe: OwnedFd) -> ChildStdout {
+        ChildStdout(from_pipe(pipe))
+    }
+}
+
+impl IntoRawFd for ChildStdout {
+    fn into_raw_fd(self) -> RawFd {
+        OwnedFd::from(self).into_raw_fd()
+    }
+}
+
+/// Takes over a pipe, which does not block from now on.
+impl From<OwnedFd> for ChildStderr {
+    fn from(pipe: OwnedFd) -> ChildStderr {
+        ChildStderr(from_pipe(pipe))
+    }
+}
+
+impl IntoRawFd for ChildStderr {
+    fn into_raw_fd(self) -> RawFd {
+        OwnedFd::from(self).into_raw_fd()
     }
 }
 

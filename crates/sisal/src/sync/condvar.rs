@@ -26,7 +26,7 @@ use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Lets those who hold a [`Mutex`](super::Mutex) wait for a change of what it guards.
 ///
@@ -164,10 +164,60 @@ impl Condvar {
         &self,
         guard: &mut MutexGuard<'_, T>,
         timeout: Duration,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> Result<WaitTimeoutResult, Cancelled> {
+        self.wait_while_until(guard, Moment::now().after(timeout), Location::caller(), condition)
+    }
+
+    /// As [`wait`](Self::wait), until this time at most. Locking the mutex again may take longer.
+    ///
+    /// # Errors
+    /// As for [`wait`](Self::wait).
+    ///
+    /// ```
+    /// use sisal::sync::{Condvar, Mutex};
+    /// let (mutex, changed) = (Mutex::new(()), Condvar::new());
+    /// assert!(changed.wait_deadline(&mut mutex.lock(), std::time::Instant::now())?.timed_out());
+    /// # Ok::<(), sisal::Cancelled>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_deadline<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: Instant,
+    ) -> Result<WaitTimeoutResult, Cancelled> {
+        self.wait_until(guard, Some(Moment::of(deadline)), Location::caller())
+    }
+
+    /// As [`wait_while`](Self::wait_while), until this time at most. Timed out means that the condition still holds.
+    ///
+    /// # Errors
+    /// As for [`wait_while`](Self::wait_while).
+    ///
+    /// ```
+    /// use sisal::sync::{Condvar, Mutex};
+    /// let (mutex, changed) = (Mutex::new(0), Condvar::new());
+    /// let now = std::time::Instant::now();
+    /// assert!(changed.wait_deadline_while(&mut mutex.lock(), now, |number| *number == 0)?.timed_out());
+    /// # Ok::<(), sisal::Cancelled>(())
+    /// ```
+    #[track_caller]
+    pub fn wait_deadline_while<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: Instant,
+        condition: impl FnMut(&mut T) -> bool,
+    ) -> Result<WaitTimeoutResult, Cancelled> {
+        self.wait_while_until(guard, Moment::of(deadline), Location::caller(), condition)
+    }
+
+    fn wait_while_until<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: Moment,
+        place: Place,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> Result<WaitTimeoutResult, Cancelled> {
-        let place = Location::caller();
-        let deadline = Moment::now().after(timeout);
         let mut result = WaitTimeoutResult(false);
         while condition(guard) {
             if result.timed_out() {

@@ -23,7 +23,7 @@ use crate::prim::object::{Object, Sight, Watched};
 use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::panic::Location;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Something that happens once for all who wait for it, and for all who come later, until it is reset.
 ///
@@ -148,6 +148,24 @@ impl Event {
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Result<(), WaitTimeoutError> {
         self.wait_at(|| Some(Moment::now().after(timeout)), Reason::Event, Location::caller())
+    }
+
+    /// As [`wait`](Self::wait), until this time at most.
+    ///
+    /// # Errors
+    /// See [`WaitTimeoutError`].
+    ///
+    /// ```
+    /// use sisal::sync::{Event, WaitTimeoutError};
+    /// use std::time::Instant;
+    /// let event = Event::new();
+    /// assert_eq!(event.wait_deadline(Instant::now()), Err(WaitTimeoutError::TimedOut));
+    /// event.set();
+    /// assert_eq!(event.wait_deadline(Instant::now()), Ok(()));
+    /// ```
+    #[track_caller]
+    pub fn wait_deadline(&self, deadline: Instant) -> Result<(), WaitTimeoutError> {
+        self.wait_at(|| Some(Moment::of(deadline)), Reason::Event, Location::caller())
     }
 
     fn wait_at(

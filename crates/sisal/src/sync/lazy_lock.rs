@@ -5,7 +5,7 @@ use super::once_lock::OnceLock;
 use crate::prim::const_fn;
 use std::cell::Cell;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A value that is made when it is first asked for; who comes meanwhile waits until it is there.
@@ -62,6 +62,55 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
             None => panic!("the initialiser of this value has panicked"),
         })
     }
+
+    /// As [`force`](Self::force), for one who has it alone. [`DerefMut`] does the same.
+    ///
+    /// # Panics
+    /// As for [`force`](Self::force).
+    ///
+    /// ```
+    /// use sisal::sync::LazyLock;
+    /// let mut lazy = LazyLock::new(|| 7);
+    /// *LazyLock::force_mut(&mut lazy) += 1;
+    /// assert_eq!(*lazy, 8);
+    /// ```
+    #[track_caller]
+    pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
+        LazyLock::force(this);
+        match this.value.get_mut() {
+            Some(value) => value,
+            None => unreachable!("INVARIANT: it was made above"),
+        }
+    }
+}
+
+impl<T, F> LazyLock<T, F> {
+    /// The value, if it has been made.
+    ///
+    /// ```
+    /// use sisal::sync::LazyLock;
+    /// let lazy = LazyLock::new(|| 7);
+    /// assert_eq!(LazyLock::get(&lazy), None);
+    /// LazyLock::force(&lazy);
+    /// assert_eq!(LazyLock::get(&lazy), Some(&7));
+    /// ```
+    #[inline]
+    pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
+        this.value.get()
+    }
+
+    /// The value, if it has been made.
+    ///
+    /// ```
+    /// use sisal::sync::LazyLock;
+    /// let mut lazy = LazyLock::new(|| 7);
+    /// assert_eq!(LazyLock::get_mut(&mut lazy), None);
+    /// *lazy += 1;
+    /// assert_eq!(LazyLock::get_mut(&mut lazy), Some(&mut 8));
+    /// ```
+    pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
+        this.value.get_mut()
+    }
 }
 
 impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
@@ -71,6 +120,13 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     #[inline]
     fn deref(&self) -> &T {
         LazyLock::force(self)
+    }
+}
+
+impl<T, F: FnOnce() -> T> DerefMut for LazyLock<T, F> {
+    #[track_caller]
+    fn deref_mut(&mut self) -> &mut T {
+        LazyLock::force_mut(self)
     }
 }
 

@@ -40,7 +40,7 @@ pub use self::{
     event::{Event, WaitTimeoutError},
     lazy_lock::LazyLock,
     mutex::{MappedMutexGuard, Mutex, MutexGuard},
-    once::Once,
+    once::{Once, OnceState},
     once_lock::OnceLock,
     rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard},
     semaphore::{AcquireTimeoutError, Semaphore, SemaphorePermit},

@@ -13,7 +13,7 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::ptr::NonNull;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A lock for one at a time. Who waits for it parks its fiber, or blocks its thread outside of fibers.
 ///
@@ -131,6 +131,23 @@ impl<T: ?Sized> Mutex<T> {
         let place = Location::caller();
         pay_fuel(place);
         self.raw.lock_until(place, || Moment::now().after(timeout)).then(|| MutexGuard::new(self))
+    }
+
+    /// As [`lock`](Self::lock), but waits until this time at most.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// let mutex = sisal::sync::Mutex::new(1);
+    /// let guard = mutex.lock();
+    /// assert!(mutex.lock_deadline(Instant::now()).is_none());
+    /// drop(guard);
+    /// assert!(mutex.lock_deadline(Instant::now()).is_some());
+    /// ```
+    #[track_caller]
+    pub fn lock_deadline(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
+        let place = Location::caller();
+        pay_fuel(place);
+        self.raw.lock_until(place, || Moment::of(deadline)).then(|| MutexGuard::new(self))
     }
 
     /// The value, without locking: nobody else has the mutex.

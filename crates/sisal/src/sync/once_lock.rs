@@ -81,7 +81,7 @@ impl<T> OnceLock<T> {
     #[track_caller]
     #[inline]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
-        self.raw.call(Panicking::LeavesIncomplete, Location::caller(), || {
+        self.raw.call(Panicking::LeavesIncomplete, Location::caller(), |_| {
             let value = f();
             // SAFETY: incomplete, and run by nobody else.
             unsafe { (*self.value.get()).write(value) };
@@ -103,7 +103,7 @@ impl<T> OnceLock<T> {
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let mut value = Some(value);
-        self.raw.call(Panicking::LeavesIncomplete, Location::caller(), || {
+        self.raw.call(Panicking::LeavesIncomplete, Location::caller(), |_| {
             if let Some(value) = value.take() {
                 // SAFETY: incomplete, and run by nobody else.
                 unsafe { (*self.value.get()).write(value) };
@@ -123,7 +123,7 @@ impl<T> OnceLock<T> {
     #[track_caller]
     pub fn wait(&self) -> &T {
         if !self.raw.is_complete() {
-            self.raw.wait(Location::caller());
+            self.raw.wait(Panicking::LeavesIncomplete, Location::caller());
         }
         // SAFETY: complete now.
         unsafe { (*self.value.get()).assume_init_ref() }
@@ -166,7 +166,7 @@ impl<T> Default for OnceLock<T> {
 impl<T> From<T> for OnceLock<T> {
     fn from(value: T) -> OnceLock<T> {
         let cell = OnceLock::new();
-        cell.raw.call(Panicking::LeavesIncomplete, Location::caller(), || {
+        cell.raw.call(Panicking::LeavesIncomplete, Location::caller(), |_| {
             // SAFETY: nobody else has it.
             unsafe { (*cell.value.get()).write(value) };
         });

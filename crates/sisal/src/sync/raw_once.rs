@@ -4,9 +4,11 @@
 //! ```text
 //!   Incomplete ──1──> Running ──2──> Complete
 //!        ^               │ │
-//!        └───────3───────┘ └───4───> Poisoned
+//!        └───────3───────┘ └┬──4───> Poisoned
+//!                           └───5────────┘
 //! ```
-//! 1. *Call*: somebody runs the initialiser. 2. It returned. It panicked: 3. the next one is to try, or 4. nobody ever.
+//! 1. *Call*: somebody runs the initialiser. 2. It returned. It panicked: 3. the next one is to try, or 4. nobody ever, 5. unless it is
+//!    *forced*.
 //!
 //! # Protocol
 //! The word is read by everybody, and written under the lock of the list of those who wait. Who finds Complete goes on. Who finds Incomplete
@@ -55,12 +57,14 @@ pub(super) enum Panicking {
     Poisons,
     /// The next one to call it tries.
     LeavesIncomplete,
+    /// As `Poisons`; but if that has happened before, it is tried, or waited for, all the same.
+    PoisonsAgain,
 }
 
 /// What to do with one that may be incomplete.
 enum Look<'a> {
     Complete,
-    Poisoned,
+    Poisoned(LockGuard<'a, Run>),
     Incomplete(LockGuard<'a, Run>),
 }
 
@@ -91,27 +95,27 @@ impl RawOnce {
         was_complete
     }
 
-    /// Returns when it is complete, having called `initialise` if nobody else has.
+    /// Returns when it is complete, having called `initialise` if nobody else has, with whether it was poisoned.
     #[inline]
-    pub(super) fn call(&self, panicking: Panicking, place: Place, initialise: impl FnOnce()) {
+    pub(super) fn call(&self, panicking: Panicking, place: Place, initialise: impl FnOnce(bool)) {
         if !self.is_complete() {
             let mut initialise = Some(initialise);
-            self.call_incomplete(panicking, place, &mut || {
+            self.call_incomplete(panicking, place, &mut |was_poisoned| {
                 if let Some(initialise) = initialise.take() {
-                    initialise();
+                    initialise(was_poisoned);
                 }
             });
         }
     }
 
     #[cold]
-    fn call_incomplete(&self, panicking: Panicking, place: Place, initialise: &mut dyn FnMut()) {
+    fn call_incomplete(&self, panicking: Panicking, place: Place, initialise: &mut dyn FnMut(bool)) {
         loop {
             let who = park::me();
-            let mut run = match self.look() {
+            let (mut run, was_poisoned) = match self.look() {
                 Look::Complete => return,
-                Look::Poisoned => panic!("an initialiser has panicked: this will never be complete"),
-                Look::Incomplete(run) => run,
+                Look::Poisoned(run) => (panicking.unless_it_refuses(run), true),
+                Look::Incomplete(run) => (run, false),
             };
             if run.runner.is_none() {
                 run.runner = Some(who);
@@ -119,7 +123,7 @@ impl RawOnce {
                 self.owner.set(park::myself());
                 drop(run);
                 let mut running = Running { once: self, becomes: panicking.becomes() };
-                initialise();
+                initialise(was_poisoned);
                 running.becomes = COMPLETE;
                 return;
             }
@@ -128,12 +132,12 @@ impl RawOnce {
     }
 
     /// Returns when somebody else has completed it.
-    pub(super) fn wait(&self, place: Place) {
+    pub(super) fn wait(&self, panicking: Panicking, place: Place) {
         loop {
             let who = park::me();
             match self.look() {
                 Look::Complete => return,
-                Look::Poisoned => panic!("an initialiser has panicked: this will never be complete"),
+                Look::Poisoned(run) => self.park(panicking.unless_it_refuses(run), who, place),
                 Look::Incomplete(run) => self.park(run, who, place),
             }
         }
@@ -143,7 +147,7 @@ impl RawOnce {
         let run = self.run.lock();
         match self.word.load(Ordering::Relaxed) {
             COMPLETE => Look::Complete,
-            POISONED => Look::Poisoned,
+            POISONED => Look::Poisoned(run),
             _ => Look::Incomplete(run),
         }
     }
@@ -181,9 +185,18 @@ impl RawOnce {
 impl Panicking {
     fn becomes(self) -> u32 {
         match self {
-            Panicking::Poisons => POISONED,
+            Panicking::Poisons | Panicking::PoisonsAgain => POISONED,
             Panicking::LeavesIncomplete => INCOMPLETE,
         }
+    }
+
+    /// It is poisoned: goes on, or panics with the lock free.
+    fn unless_it_refuses(self, run: LockGuard<'_, Run>) -> LockGuard<'_, Run> {
+        if self != Panicking::PoisonsAgain {
+            drop(run);
+            panic!("an initialiser has panicked: this will never be complete");
+        }
+        run
     }
 }
 
@@ -222,7 +235,7 @@ mod loom_models {
     impl Task {
         fn call(&self) -> bool {
             let mut mine = false;
-            self.once.call(Panicking::LeavesIncomplete, Location::caller(), || {
+            self.once.call(Panicking::LeavesIncomplete, Location::caller(), |_| {
                 // SAFETY: run once.
                 self.done.with_mut(|done| unsafe { *done += 1 });
                 mine = true;
@@ -257,7 +270,7 @@ mod loom_models {
                 mine
             });
             let waiter = spawn(&task, |task| {
-                task.once.wait(Location::caller());
+                task.once.wait(Panicking::LeavesIncomplete, Location::caller());
                 task.assert_done();
             });
             let mine = task.call();
@@ -280,11 +293,11 @@ mod loom_models {
                 task.assert_done();
             });
             let waiter = spawn(&task, |task| {
-                task.once.wait(Location::caller());
+                task.once.wait(Panicking::LeavesIncomplete, Location::caller());
                 task.assert_done();
             });
             let result = catch_unwind(AssertUnwindSafe(|| {
-                task.once.call(Panicking::LeavesIncomplete, Location::caller(), || resume_unwind(Box::new(())));
+                task.once.call(Panicking::LeavesIncomplete, Location::caller(), |_| resume_unwind(Box::new(())));
             }));
             panicked.note(result.is_err());
             caller.join().unwrap();

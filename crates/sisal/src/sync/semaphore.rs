@@ -25,7 +25,7 @@ use crate::prim::reason::{Place, Reason};
 use std::fmt;
 use std::mem;
 use std::panic::Location;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A number of permits, which are given out to those who wait in the order they came.
 ///
@@ -160,9 +160,23 @@ impl Semaphore {
     /// ```
     #[track_caller]
     pub fn try_acquire(&self) -> Option<SemaphorePermit<'_>> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes `many` permits if there are enough and nobody waits for any.
+    ///
+    /// ```
+    /// let semaphore = sisal::sync::Semaphore::new(3);
+    /// let permits = semaphore.try_acquire_many(2).unwrap();
+    /// assert!(semaphore.try_acquire_many(2).is_none());
+    /// drop(permits);
+    /// assert!(semaphore.try_acquire_many(3).is_some());
+    /// ```
+    #[track_caller]
+    pub fn try_acquire_many(&self, many: usize) -> Option<SemaphorePermit<'_>> {
         pay_fuel(Location::caller());
-        let taken = self.permits().take(1);
-        taken.then(|| SemaphorePermit { semaphore: self, many: 1 })
+        let taken = self.permits().take(many);
+        taken.then(|| SemaphorePermit { semaphore: self, many })
     }
 
     /// As [`acquire`](Self::acquire), but waits for at most `timeout`.
@@ -179,6 +193,24 @@ impl Semaphore {
     #[track_caller]
     pub fn acquire_timeout(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, AcquireTimeoutError> {
         self.acquire_by(|| Some(Moment::now().after(timeout)), Location::caller())
+    }
+
+    /// As [`acquire`](Self::acquire), but waits until this time at most.
+    ///
+    /// # Errors
+    /// See [`AcquireTimeoutError`].
+    ///
+    /// ```
+    /// use sisal::sync::Semaphore;
+    /// use std::time::Instant;
+    /// let semaphore = Semaphore::new(1);
+    /// let permit = semaphore.acquire_deadline(Instant::now()).unwrap();
+    /// assert!(semaphore.acquire_deadline(Instant::now()).is_err());
+    /// # drop(permit);
+    /// ```
+    #[track_caller]
+    pub fn acquire_deadline(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, AcquireTimeoutError> {
+        self.acquire_by(|| Some(Moment::of(deadline)), Location::caller())
     }
 
     /// As [`acquire`](Self::acquire), until this time at most.

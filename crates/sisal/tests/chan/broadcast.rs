@@ -240,3 +240,52 @@ fn what_a_receiver_gets_and_what_it_misses_is_together_all_that_was_sent() {
         assert_eq!(join_all(receivers), [ITEMS; 3]);
     });
 }
+
+#[test]
+fn the_reason_of_a_close_is_heard_on_both_sides() {
+    everywhere(|place| {
+        let (sender, mut receiver) = broadcast::<u32>(2);
+        assert!(sender.close_reason().is_none() && !receiver.is_closed());
+        let closer = {
+            let sender = sender.clone();
+            place.spawn(move || sender.close_with("off the air"))
+        };
+        assert_eq!(receiver.recv(), Err(BroadcastRecvError::Closed));
+        assert!(closer.join() && sender.is_closed() && receiver.is_closed());
+        assert!(!sender.close_with("again") && !sender.close());
+        for reason in [sender.close_reason(), receiver.close_reason()] {
+            assert_eq!(reason.unwrap().to_string(), "off the air");
+        }
+    });
+}
+
+#[test]
+fn a_receiver_counts_what_it_can_still_receive() {
+    let (sender, mut early) = broadcast(2);
+    assert!(early.is_empty() && sender.is_empty());
+    sender.send(1).unwrap();
+    let mut late = sender.subscribe();
+    assert_eq!((early.len(), late.len(), sender.len()), (1, 0, 1));
+    (2..=4).for_each(|number| assert_eq!(sender.send(number), Ok(2)));
+    assert_eq!((early.len(), late.len(), sender.len()), (2, 2, 2));
+    assert_eq!(late.recv(), Err(BroadcastRecvError::Lagged(1)));
+    assert_eq!((late.recv(), late.len()), (Ok(3), 1));
+    assert_eq!((early.capacity(), sender.capacity()), (2, 2));
+    drop(sender);
+    assert_eq!(early.iter().collect::<Vec<_>>(), [Err(BroadcastRecvError::Lagged(2)), Ok(3), Ok(4)]);
+    assert_eq!((early.len(), early.is_closed()), (0, true));
+}
+
+#[test]
+fn an_iterator_waits_for_the_next_message_and_ends_with_the_channel() {
+    everywhere(|place| {
+        let (sender, mut receiver) = broadcast(64);
+        let sending = place.spawn(move || (0..50).for_each(|number| assert_eq!(sender.send(number), Ok(1))));
+        let mut received = Vec::new();
+        for message in &mut receiver {
+            received.push(message.unwrap());
+        }
+        assert_eq!(received, (0..50).collect::<Vec<_>>());
+        sending.join();
+    });
+}

@@ -1,8 +1,11 @@
 //! What the errors of channels say and give back.
 
+use crate::common::LONG;
+use crate::common::places::everywhere;
 use sisal::chan::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError, bounded, unbounded,
 };
+use sisal::timeout;
 use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::time::Duration;
@@ -38,6 +41,28 @@ fn an_error_of_sending_says_whether_the_channel_is_closed() {
     assert!(tx.try_send(1).unwrap_err().is_closed());
     let late = tx.send_timeout(1, Duration::ZERO).unwrap_err();
     assert!(late.is_closed() && !late.is_cancelled());
+}
+
+#[test]
+fn an_error_of_receiving_says_what_kind_it_is() {
+    everywhere(|_| {
+        let (tx, rx) = bounded::<u8>(1);
+        let cancelled = timeout(Duration::from_millis(2), || rx.recv()).unwrap_err();
+        assert!(cancelled.is_cancelled() && !cancelled.is_closed());
+        let empty = rx.try_recv().unwrap_err();
+        assert!(empty.is_empty() && !empty.is_closed());
+        let late = rx.recv_timeout(Duration::ZERO).unwrap_err();
+        assert!(late.is_timed_out() && !late.is_closed() && !late.is_cancelled());
+        let interrupted = timeout(Duration::from_millis(2), || rx.recv_timeout(LONG)).unwrap_err();
+        assert!(interrupted.is_cancelled() && !interrupted.is_timed_out() && !interrupted.is_closed());
+        drop(tx);
+        let closed = rx.recv().unwrap_err();
+        assert!(closed.is_closed() && !closed.is_cancelled());
+        let closed = rx.try_recv().unwrap_err();
+        assert!(closed.is_closed() && !closed.is_empty());
+        let closed = rx.recv_timeout(LONG).unwrap_err();
+        assert!(closed.is_closed() && !closed.is_timed_out() && !closed.is_cancelled());
+    });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use sisal::chan::{
     OrderedReceiver, OrderedRecvError, OrderedRecvTimeoutError, OrderedSender, OrderedTryRecvError, SendError,
     SendTimeoutError, TrySendError, ordered,
 };
-use sisal::{CancelToken, Cause, in_fiber, spawn};
+use sisal::{CancelToken, Cause, in_fiber, spawn, yield_now};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -429,5 +429,32 @@ fn senders_are_counted() {
         assert_eq!((rx.sender_count(), rx.is_closed()), (1, false));
         drop(other);
         assert_eq!((rx.sender_count(), rx.is_closed()), (0, true));
+    });
+}
+
+#[test]
+fn an_iterator_that_does_not_wait_ends_before_what_is_not_done() {
+    in_fiber_of_each(|| {
+        let gate = Gate::closed();
+        let (tx, rx) = with_one_at(&gate, 3);
+        (1..=2).for_each(|number| tx.send(move || number).unwrap());
+        assert!(rx.try_iter().next().is_none());
+        gate.open();
+        let mut received = Vec::new();
+        while received.len() < 3 {
+            received.extend(rx.try_iter().map(Result::unwrap));
+            yield_now();
+        }
+        assert_eq!(received, [0, 1, 2]);
+    });
+}
+
+#[test]
+fn an_iterator_that_owns_the_receiver_waits_until_the_channel_is_closed() {
+    everywhere(|place| {
+        let (tx, rx) = ordered(2);
+        let sending = place.spawn(move || (0..20).for_each(|number| tx.send(move || number).unwrap()));
+        assert_eq!(rx.into_iter().map(Result::unwrap).collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+        sending.join();
     });
 }

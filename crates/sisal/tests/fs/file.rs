@@ -1,7 +1,7 @@
 use crate::{Folder, everywhere};
 use sisal::fs::{self, File, FileTimes, OpenOptions, TryLockError};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
@@ -220,6 +220,26 @@ fn who_else_has_the_open_file_loses_nothing() {
             let text = std::fs::read_to_string(&path).unwrap();
             let count = |line| text.lines().filter(|other| *other == line).count();
             assert_eq!((count("ours"), count("theirs"), text.lines().count()), (LINES, LINES, 2 * LINES), "way {way}");
+        }
+    });
+}
+
+#[test]
+#[allow(unsafe_code, reason = "a number is taken over as a descriptor")]
+fn a_file_is_made_of_a_number_and_is_no_terminal() {
+    everywhere(|| {
+        let folder = Folder::new();
+        let path = folder.join("file");
+        fs::write(&path, "text").unwrap();
+        let number = File::open(&path).unwrap().into_raw_fd();
+        // SAFETY: it was given away just now.
+        let mut file = unsafe { File::from_raw_fd(number) };
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), file.is_terminal()), ("text", false));
+        // Each is a terminal for those who have the other end.
+        if let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/ptmx") {
+            assert!(terminal.is_terminal());
         }
     });
 }

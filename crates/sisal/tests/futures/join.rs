@@ -268,3 +268,24 @@ fn ends_race_with_polls_and_drops() {
         shut_down(runtime);
     });
 }
+
+#[test]
+fn a_handle_of_a_runtime_spawns_futures_from_anywhere() {
+    with_workers(|workers| {
+        let (here, there) = (background(workers), background(1));
+        let handle = there.handle().clone();
+        let (sender, receiver) = sisal::chan::bounded(0);
+        here.run(|| {
+            let awaiting = handle.spawn_future(async move { receiver.recv_async().await });
+            sender.send(7).unwrap();
+            assert_eq!(awaiting.join().unwrap(), Ok(7));
+        });
+        // Here the fiber above, and nothing else.
+        assert_eq!((here.handle().stats().spawned, handle.stats().spawned), (1, 1));
+        let never = handle.spawn_future(std::future::pending::<()>());
+        never.cancel();
+        assert!(matches!(never.join(), Err(JoinError::Cancelled(_))));
+        shut_down(here);
+        shut_down(there);
+    });
+}

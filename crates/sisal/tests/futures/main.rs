@@ -6,5 +6,6 @@ mod common;
 mod block_on;
 mod chan;
 mod join;
+mod observed;
 mod oneshot;
 mod tools;

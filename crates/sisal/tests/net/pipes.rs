@@ -3,10 +3,11 @@
 use crate::common::places::{everywhere, join_all, settle};
 use crate::common::waits::in_fibers_and_a_thread;
 use crate::wire::{MUCH, read_much, write_much};
-use sisal::io::{copy, pipe};
+use sisal::io::{Pollable, copy, pipe};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 #[test]
 fn bytes_arrive_as_they_were_sent_in_chunks_of_any_size() {
@@ -113,5 +114,35 @@ fn an_end_may_be_given_to_another_process() {
         });
         assert_eq!(reading.join(), "hello\n");
         assert!(child.wait().unwrap().success());
+    });
+}
+
+#[test]
+fn a_pipe_is_waited_for_as_long_as_was_said() {
+    in_fibers_and_a_thread(|| {
+        const SHORT: Duration = Duration::from_millis(2);
+        let (mut reader, mut writer) = pipe().unwrap();
+        assert_eq!((reader.read_timeout().unwrap(), writer.write_timeout().unwrap()), (None, None));
+        assert_eq!(reader.set_read_timeout(Some(Duration::ZERO)).unwrap_err().kind(), ErrorKind::InvalidInput);
+        reader.set_read_timeout(Some(SHORT)).unwrap();
+        writer.set_write_timeout(Some(SHORT)).unwrap();
+        assert_eq!((reader.read_timeout().unwrap(), writer.write_timeout().unwrap()), (Some(SHORT), Some(SHORT)));
+        let start = Instant::now();
+        assert_eq!(reader.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+        assert!(start.elapsed() >= SHORT);
+        let full = loop {
+            if let Err(error) = writer.write(&[7; 4096]) {
+                break error;
+            }
+        };
+        assert_eq!(full.kind(), ErrorKind::TimedOut);
+        // What is there is read all the same, and a clone has the time of its original.
+        let mut clone = reader.try_clone().unwrap();
+        assert_eq!((clone.read(&mut [0]).unwrap(), clone.read_timeout().unwrap()), (1, Some(SHORT)));
+        clone.set_read_timeout(None).unwrap();
+        assert_eq!(reader.read_timeout().unwrap(), Some(SHORT));
+        let pollable = Pollable::new(clone).unwrap();
+        pollable.set_write_timeout(Some(SHORT)).unwrap();
+        assert_eq!((pollable.read_timeout().unwrap(), pollable.write_timeout().unwrap()), (None, Some(SHORT)));
     });
 }

@@ -5,6 +5,7 @@ mod common;
 
 mod barrier;
 mod condvar;
+mod deadlines;
 mod event;
 mod mutex;
 mod once;

@@ -285,3 +285,67 @@ fn they_are_shared_only_where_their_values_may_be() {
     assert!(!implements!(LazyLock<Cell<u8>>: Sync));
     assert!(!implements!(LazyLock<u8, Box<dyn Fn() -> u8>>: Sync), "another thread might call the closure");
 }
+
+#[test]
+fn a_once_that_was_poisoned_is_done_by_force_and_seen_by_all_who_wait() {
+    everywhere(|place| {
+        let shared = Arc::new((Once::new(), AtomicBool::new(false)));
+        assert!(panics(|| shared.0.call_once(|| panic!("on purpose: in the initialiser"))));
+        assert!(panics(|| shared.0.wait()) && panics(|| shared.0.call_once(|| ())));
+        assert!(panics(|| shared.0.call_once_force(|_| panic!("on purpose: again"))));
+        let waiters = place.sharing(4, &shared, |(once, is_made), _| {
+            once.wait_force();
+            is_made.load(Ordering::Relaxed)
+        });
+        settle();
+        shared.0.call_once_force(|state| {
+            assert!(state.is_poisoned());
+            shared.1.store(true, Ordering::Relaxed);
+        });
+        assert!(join_all(waiters).into_iter().all(|seen| seen));
+        shared.0.call_once_force(|_| unreachable!("it is done"));
+        shared.0.call_once(|| unreachable!("it is done"));
+        shared.0.wait();
+    });
+}
+
+#[test]
+fn who_waits_for_a_once_does_not_do_it() {
+    everywhere(|place| {
+        let shared = Arc::new((Once::new(), AtomicBool::new(false)));
+        let waiters = place.sharing(4, &shared, |(once, is_made), number| {
+            if number % 2 == 0 {
+                once.wait()
+            } else {
+                once.wait_force()
+            }
+            is_made.load(Ordering::Relaxed)
+        });
+        settle();
+        assert!(!shared.0.is_completed());
+        shared.0.call_once_force(|state| {
+            assert!(!state.is_poisoned());
+            shared.1.store(true, Ordering::Relaxed);
+        });
+        assert!(join_all(waiters).into_iter().all(|seen| seen));
+    });
+}
+
+#[test]
+fn a_lazy_value_is_reached_without_being_made_and_changed_by_its_owner() {
+    in_fiber_of_each(|| {
+        let calls = Cell::new(0);
+        let mut lazy = LazyLock::new(|| {
+            calls.set(calls.get() + 1);
+            vec![1]
+        });
+        assert!(LazyLock::get(&lazy).is_none() && LazyLock::get_mut(&mut lazy).is_none() && calls.get() == 0);
+        lazy.push(2);
+        LazyLock::force_mut(&mut lazy).push(3);
+        LazyLock::get_mut(&mut lazy).unwrap().push(4);
+        assert_eq!((LazyLock::get(&lazy), calls.get()), (Some(&vec![1, 2, 3, 4]), 1));
+        let mut poisoned: LazyLock<u32> = LazyLock::new(|| panic!("on purpose: in the initialiser"));
+        assert!(panics(|| *poisoned += 1));
+        assert!(panics(|| *LazyLock::force_mut(&mut poisoned)) && LazyLock::get(&poisoned).is_none());
+    });
+}

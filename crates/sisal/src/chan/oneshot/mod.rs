@@ -86,6 +86,9 @@ unsafe fn free<T>(block: NonNull<Block<T>>) {
 
 /// A channel for one message.
 ///
+/// It is no arm of [`select!`](crate::select!). Where one of several answers counts, make it a [`bounded`](super::bounded) channel with room
+/// for one message, whose receiver is one; or await the receiver, which is a future.
+///
 /// ```
 /// sisal::run(|| {
 ///     let (answer, answered) = sisal::chan::oneshot();

@@ -66,6 +66,16 @@ pub enum OrderedRecvTimeoutError {
     Stopped(Cancelled),
 }
 
+impl OrderedRecvError {
+    pub(super) fn of(error: JoinError) -> OrderedRecvError {
+        match error {
+            JoinError::Panicked(panic) => OrderedRecvError::Panicked(panic),
+            JoinError::Cancelled(cancelled) => OrderedRecvError::Stopped(cancelled),
+            JoinError::Interrupted(_) => unreachable!("INVARIANT: the work is done"),
+        }
+    }
+}
+
 impl OrderedTryRecvError {
     pub(super) fn of(error: JoinError) -> OrderedTryRecvError {
         match error {

@@ -11,6 +11,7 @@
 //! - *Receive*: take the turn (receivers take turns, so that results go out in order), then the place at the front; wait for the handle in
 //!   it, unless it was abandoned; wait for the end; give the permit back. If one of these waits is given up, what was taken stays at the front
 //!   for whoever is next.
+//! - *Poll* (receiving as a task): the same, where each wait is a future. It takes no turn, since it has the receiver for itself.
 //! - *Close*: the channel of places is closed: what was let in is still received. Then there are permits for everybody: whoever waits
 //!   for one gets it, and finds the channel closed at (3). (Whoever waits at (2) finds it when there is a place for one more fiber.)
 //! - *The senders are gone*: the channel of places is closed by that, and nobody is left who could wait for a permit.
@@ -22,10 +23,13 @@
 //! Who sends outside of any runtime does the work itself, between (3) and (4), and the place is filled with the result.
 //!
 //! # What is where
-//! Permits, places and turns in `queue`, which knows nothing of fibers; what fills a place in `work`; the handles in `sender` and `receiver`.
+//! Permits, places and turns in `queue`, which knows nothing of fibers; what fills a place in `work`; the handles in `sender` and `receiver`,
+//! and receiving as a task in `future`.
 
 #[cfg(not(modelled))]
 mod error;
+#[cfg(not(modelled))]
+mod future;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod queue;
@@ -39,6 +43,7 @@ mod work;
 #[cfg(not(modelled))]
 pub use self::{
     error::{OrderedRecvError, OrderedRecvTimeoutError, OrderedTryRecvError},
-    receiver::{OrderedIter, OrderedReceiver},
+    future::OrderedRecvFuture,
+    receiver::{OrderedIntoIter, OrderedIter, OrderedReceiver, OrderedTryIter},
     sender::{OrderedSender, ordered},
 };

@@ -166,11 +166,11 @@ impl<W> Drop for Reserved<'_, W> {
 
 /// Where what was done is received.
 pub(super) struct Exit<W> {
-    places: Receiver<OneReceiver<W>>,
+    pub(super) places: Receiver<OneReceiver<W>>,
     room: Arc<Room>,
     /// For whoever receives.
     turn: Semaphore,
-    /// What was taken from the channel and could not be waited for. Touched by whoever has the turn.
+    /// What was taken from the channel and could not be waited for. Touched by whoever has the turn, or the exit for itself.
     front: Lock<Option<Front<W>>>,
 }
 
@@ -217,9 +217,11 @@ impl<W: UnderWay> Exit<W> {
 
     /// Takes what is next: the place, what fills it if anything ever does, and that when it has ended. If any of this can't be had, what
     /// was had so far stays at the front.
-    fn receive<E>(
+    ///
+    /// For whoever has the turn, or the exit for itself.
+    pub(super) fn receive<E>(
         &self,
-        next: impl Fn() -> Result<OneReceiver<W>, E>,
+        mut next: impl FnMut() -> Result<OneReceiver<W>, E>,
         fill: impl Fn(&mut OneReceiver<W>) -> Result<Option<W>, E>,
         end: impl Fn(&W) -> Result<(), E>,
     ) -> Result<W, E> {

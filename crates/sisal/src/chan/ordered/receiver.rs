@@ -152,6 +152,18 @@ impl<T> OrderedReceiver<T> {
         OrderedIter { receiver: self }
     }
 
+    /// The results that are there, errors of single pieces of work included, until the next one is not.
+    ///
+    /// ```
+    /// let (sender, receiver) = sisal::chan::ordered(3);
+    /// // Without a runtime the work is done by its sender.
+    /// (1..=2).for_each(|number| sender.send(move || number).unwrap());
+    /// assert_eq!(receiver.try_iter().map(Result::unwrap).collect::<Vec<_>>(), [1, 2]);
+    /// ```
+    pub fn try_iter(&self) -> OrderedTryIter<'_, T> {
+        OrderedTryIter { receiver: self }
+    }
+
     /// As [`OrderedSender::close`](super::OrderedSender::close).
     ///
     /// ```
@@ -311,5 +323,47 @@ impl<'a, T> IntoIterator for &'a OrderedReceiver<T> {
 
     fn into_iter(self) -> OrderedIter<'a, T> {
         self.iter()
+    }
+}
+
+/// See [`OrderedReceiver::try_iter`].
+#[derive(Debug)]
+pub struct OrderedTryIter<'a, T> {
+    receiver: &'a OrderedReceiver<T>,
+}
+
+impl<T> Iterator for OrderedTryIter<'_, T> {
+    type Item = Result<T, OrderedTryRecvError>;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<Result<T, OrderedTryRecvError>> {
+        match self.receiver.try_recv() {
+            Err(OrderedTryRecvError::Closed | OrderedTryRecvError::Empty) => None,
+            result => Some(result),
+        }
+    }
+}
+
+/// See [`OrderedReceiver::iter`]; owns the receiver.
+#[derive(Debug)]
+pub struct OrderedIntoIter<T> {
+    receiver: OrderedReceiver<T>,
+}
+
+impl<T> Iterator for OrderedIntoIter<T> {
+    type Item = Result<T, OrderedRecvError>;
+
+    #[track_caller]
+    fn next(&mut self) -> Option<Result<T, OrderedRecvError>> {
+        self.receiver.iter().next()
+    }
+}
+
+impl<T> IntoIterator for OrderedReceiver<T> {
+    type Item = Result<T, OrderedRecvError>;
+    type IntoIter = OrderedIntoIter<T>;
+
+    fn into_iter(self) -> OrderedIntoIter<T> {
+        OrderedIntoIter { receiver: self }
     }
 }

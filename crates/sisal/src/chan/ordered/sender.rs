@@ -33,6 +33,9 @@ use std::time::{Duration, Instant};
 ///   too, and its results are lost. Whoever waits to send is told, but for one that waits at the limit of `max_fibers`: it hears of the close
 ///   when there is a place for one more fiber.
 ///
+/// It is no arm of [`select!`](crate::select!). Have a fiber receive, and send the results on into a [`bounded`](crate::chan::bounded) channel, whose
+/// receiver is one; or await them by [`recv_async`](OrderedReceiver::recv_async), together with other futures.
+///
 /// # Panics
 /// If `n` is zero.
 ///

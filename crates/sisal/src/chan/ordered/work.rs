@@ -5,6 +5,7 @@ use crate::fiber::waiter::Woken;
 use crate::join::{JoinError, JoinHandle};
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
+use std::task::{Poll, Waker};
 
 pub(super) enum Work<T> {
     /// By a fiber.
@@ -30,6 +31,14 @@ impl<T> UnderWay for Work<T> {
 }
 
 impl<T> Work<T> {
+    /// Whether it is done; if not, the waker will be called.
+    pub(super) fn poll_end(&self, waker: &Waker) -> Poll<()> {
+        match self {
+            Work::Spawned(handle) => handle.poll_end(waker),
+            Work::Done(_) => Poll::Ready(()),
+        }
+    }
+
     /// It is done: what came of it.
     pub(super) fn into_outcome(self) -> Result<T, JoinError> {
         match self {

@@ -40,6 +40,10 @@ use std::time::{Duration, Instant};
 /// A pool of at most `capacity` things, which are made by `create` when they are needed, lent, and put in order by `reset` when they come
 /// back.
 ///
+/// It is no arm of [`select!`](crate::select!). To wait for a thing no longer than for something else, [`get`](Pool::get) it inside of a
+/// [`timeout`](crate::timeout) or of what a [`CancelToken`](crate::CancelToken) runs; or have a fiber get it, and send the
+/// guard into a [`bounded`](super::bounded) channel, whose receiver is an arm.
+///
 /// # Panics
 /// If the capacity is zero.
 ///

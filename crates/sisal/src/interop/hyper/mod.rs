@@ -32,7 +32,7 @@ mod time;
 pub use self::io::Io;
 pub use self::time::{Sleep, Timer};
 
-use crate::interop::{spawn_future, spawn_future_in};
+use crate::interop::spawn_future;
 use crate::spawn::Handle;
 
 /// Runs what hyper spawns, each in a fiber of its own, which nobody joins.
@@ -88,7 +88,7 @@ where
     #[track_caller]
     fn execute(&self, future: F) {
         drop(match &self.runtime {
-            Some(runtime) => spawn_future_in(runtime, future),
+            Some(runtime) => runtime.spawn_future(future),
             None => spawn_future(future),
         });
     }
