@@ -32,7 +32,7 @@
 //! - What is going on: [`inspect`].
 //!
 //! # What a library can't mend
-//! - A `std` lock held across a wait can block a whole worker, when another fiber of that worker wants it.
+//! - A `std` lock held across a wait can block a whole worker, when another fiber of that worker wants it. [`no_park`] finds such waits.
 //! - [`std::thread::panicking`] tells of the thread: while a fiber waits in a destructor during its unwinding, its neighbours see
 //!   `true`, and `std` mutexes they release meanwhile are poisoned.
 //! - Scoped thread-locals, `errno` and re-entrant locks belong to the thread, and so to all its fibers.
