@@ -352,7 +352,10 @@ impl Worker {
             if now.0 >= started.0 + self.patience.get() || now.0 >= self.timers.earliest() {
                 break;
             }
-            self.pause();
+            if self.pause() {
+                // Whoever is to bring work may be waiting for this processor.
+                std::thread::yield_now();
+            }
         }
         None
     }
@@ -365,14 +368,12 @@ impl Worker {
         self.searching.get()
     }
 
-    /// Lets a moment pass between two looks, but not for mail.
-    fn pause(&self) {
-        for _ in 0..PAUSES {
+    /// Lets a moment pass between two looks, but not for mail; true if none came.
+    fn pause(&self) -> bool {
+        (0..PAUSES).all(|_| {
             spin_loop();
-            if !self.remote().inbox.is_empty() {
-                break;
-            }
-        }
+            self.remote().inbox.is_empty()
+        })
     }
 
     /// Takes fresh work from others.
