@@ -7,8 +7,10 @@ use crate::fiber::info::Fiber;
 use crate::inspect::{self, Attendance, Attendants, Metrics, Snapshot};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
+use crate::output;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
+use crate::prim::say::say;
 use crate::sched::shared::{Config, Phase, Shared};
 use crate::sched::shutdown::Leftover;
 use crate::sched::threads;
@@ -77,8 +79,9 @@ pub(crate) fn run_here<T>(
     let result = threads::run_main(&shared, stack, place, f);
     let report = conclude(&shared, attendants, Duration::ZERO);
     if !report.is_clean() {
-        eprintln!("sisal: {report}");
+        say(format_args!("sisal: {report}\n"));
     }
+    output::settle(place);
     Ok(result.unwrap_or_else(|payload| resume_unwind(payload)))
 }
 
@@ -92,10 +95,10 @@ fn new_shared(config: Config) -> Result<Arc<Shared>, BuildError> {
         let Config { workers, max_workers, class, max_fibers, .. } = &shared.config;
         let limit = max_fibers.map_or("any number of".to_owned(), |most| format!("up to {most}"));
         let files = if io::ring::is_available() { "io_uring and threads" } else { "threads (io_uring is refused)" };
-        eprintln!(
-            "sisal: {workers} workers (up to {max_workers}), {limit} fibers, stacks of {} KiB, files by {files}",
+        say(format_args!(
+            "sisal: {workers} workers (up to {max_workers}), {limit} fibers, stacks of {} KiB, files by {files}\n",
             class.usable() >> 10
-        );
+        ));
     }
     Ok(shared)
 }
@@ -123,8 +126,8 @@ fn conclude(shared: &Shared, attendants: Attendants, timeout: Duration) -> Shutd
     inspect::write_at_the_end(shared);
     let stats = Stats::of(shared);
     if shared.config.stats {
-        eprintln!("sisal: {stats}");
-        eprintln!("sisal: {}", Metrics::of(shared).work_done());
+        say(format_args!("sisal: {stats}\n"));
+        say(format_args!("sisal: {}\n", Metrics::of(shared).work_done()));
     }
     ShutdownReport { leaked: leftover.fibers, unlisted: leftover.unlisted, stats }
 }
@@ -342,7 +345,7 @@ impl Drop for Runtime {
         let shared = self.handle.shared();
         let report = stop(shared, attendants, shared.config.shutdown_timeout);
         if !report.is_clean() {
-            eprintln!("sisal: {report}");
+            say(format_args!("sisal: {report}\n"));
         }
     }
 }

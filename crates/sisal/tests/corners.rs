@@ -109,6 +109,56 @@ fn where_all_stacks_are_held_a_fiber_from_outside_starts_nevertheless() {
     });
 }
 
+/// Another worker rests, but what must start here it can't start.
+#[test]
+fn where_all_stacks_are_held_a_fiber_that_must_start_here_does() {
+    guarded(|| {
+        let runtime = watched(fixed(2).max_stacks(3).build().unwrap());
+        let (sender, receiver) = sisal::chan::bounded::<()>(0);
+        let began = Arc::new(AtomicBool::new(false));
+        let here = || runtime.handle().builder();
+        let holder = {
+            let began = Arc::clone(&began);
+            here().spawn_on(0, move || (began.store(true, Ordering::Relaxed), receiver.recv()).1)
+        };
+        until(|| began.load(Ordering::Relaxed));
+        let seven = here().spawn_on(0, || sisal::spawn_local(|| 7).join().unwrap());
+        assert_eq!(seven.join().unwrap(), 7);
+        drop(sender);
+        assert!(holder.join().unwrap().is_err());
+    });
+}
+
+/// Fibers that have stacks and go on all the time, in their sleeps or by giving way, don't keep others from starting.
+#[test]
+fn where_all_stacks_are_held_by_busy_fibers_others_start_nevertheless() {
+    guarded(|| {
+        let busy: [fn(); 2] = [|| sleep(Duration::from_millis(1)).unwrap(), yield_now];
+        for (gives_way, times) in busy.into_iter().zip([2, 100]) {
+            let run = fixed(1).max_stacks(2).run(move || {
+                let (stop, turns) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+                let one = {
+                    let (stop, turns) = (Arc::clone(&stop), Arc::clone(&turns));
+                    spawn(move || {
+                        while !stop.load(Ordering::Relaxed) {
+                            turns.fetch_add(1, Ordering::Relaxed);
+                            gives_way();
+                        }
+                    })
+                };
+                until(|| turns.load(Ordering::Relaxed) > times);
+                let seven = spawn(move || {
+                    let seven = spawn(|| 7).join().unwrap();
+                    stop.store(true, Ordering::Relaxed);
+                    seven
+                });
+                (seven.join().unwrap(), one.join().is_ok())
+            });
+            assert_eq!(run.unwrap(), (7, true));
+        }
+    });
+}
+
 #[test]
 fn a_run_whose_stacks_are_all_asleep_when_main_returns_ends() {
     guarded(|| {
@@ -124,6 +174,33 @@ fn a_run_whose_stacks_are_all_asleep_when_main_returns_ends() {
             until(|| asleep.load(Ordering::Relaxed) >= 1);
         });
         assert!(run.is_ok());
+    });
+}
+
+/// It has no stack to go on with, and what holds them all heeds no request.
+#[test]
+fn a_run_ends_on_a_stack_of_another_size_when_there_is_no_other() {
+    guarded(|| {
+        let (sender, receiver) = sisal::chan::bounded::<()>(0);
+        let run = fixed(2).max_stacks(3).shutdown_timeout(Duration::from_millis(50)).run(move || {
+            let began = Arc::new(AtomicUsize::new(0));
+            let hold = |_| {
+                let (receiver, began) = (receiver.clone(), Arc::clone(&began));
+                drop(spawn_on(1, move || {
+                    began.fetch_add(1, Ordering::Relaxed);
+                    assert!(sisal::shield(|| receiver.recv()).is_err());
+                }));
+            };
+            (0..3).for_each(hold);
+            let big = Arc::clone(&began);
+            drop(Builder::new().stack_size(1 << 20).spawn_on(0, move || {
+                big.fetch_add(1, Ordering::Relaxed);
+                sisal::shield(|| sleep(Duration::from_millis(100))).unwrap();
+            }));
+            until(|| began.load(Ordering::Relaxed) == 4);
+        });
+        assert!(run.is_ok());
+        drop(sender);
     });
 }
 

@@ -7,7 +7,7 @@ use sisal::{fiber_local, join_all, spawn, spawn_local, yield_now};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
 fiber_local! {
@@ -145,27 +145,29 @@ fn an_initializer_may_use_other_locals_spawn_and_wait() {
 
 #[test]
 fn a_destructor_may_use_locals_that_are_still_there_and_new_ones() {
-    struct Last(Rc<Cell<u64>>);
+    struct Last(Arc<AtomicU64>);
     impl Drop for Last {
         fn drop(&mut self) {
-            self.0.set(NUMBER.with(Cell::get));
+            self.0.store(NUMBER.with(Cell::get), Ordering::Relaxed);
         }
     }
     fiber_local! { static LAST: RefCell<Option<Last>> = RefCell::new(None); }
-    in_fiber_of_each(|| {
-        for touch_first in [true, false] {
-            let seen = Rc::new(Cell::new(0));
-            let mine = Rc::clone(&seen);
-            let fiber = spawn_local(move || {
-                if touch_first {
-                    NUMBER.with(|own| own.set(9));
-                }
-                LAST.with(|last| *last.borrow_mut() = Some(Last(mine)));
-            });
-            fiber.join().unwrap();
-            assert_eq!(seen.get(), if touch_first { 9 } else { 7 });
+    let leave = |touch_first: bool, seen: Arc<AtomicU64>| {
+        if touch_first {
+            NUMBER.with(|own| own.set(9));
         }
-    });
+        LAST.with(|last| *last.borrow_mut() = Some(Last(seen)));
+    };
+    let check = |end: fn(Box<dyn FnOnce() + Send>)| {
+        for touch_first in [true, false] {
+            let seen = Arc::new(AtomicU64::new(0));
+            let mine = Arc::clone(&seen);
+            end(Box::new(move || leave(touch_first, mine)));
+            assert_eq!(seen.load(Ordering::Relaxed), if touch_first { 9 } else { 7 });
+        }
+    };
+    in_fiber_of_each(|| check(|body| spawn(body).join().unwrap()));
+    check(|body| thread::spawn(body).join().unwrap());
 }
 
 #[test]

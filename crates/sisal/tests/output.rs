@@ -19,16 +19,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const STDOUT: RawFd = 1;
+const STDERR: RawFd = 2;
 
 /// Puts a pipe in the place of the standard output and returns the end to read from.
 fn pipe_as_stdout() -> File {
+    pipe_as(STDOUT)
+}
+
+fn pipe_as(number: RawFd) -> File {
     let mut ends = [0; 2];
     // SAFETY: a place for two descriptors.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-    // SAFETY: both are new and nobody else's; the writing end lives on as number 1.
+    // SAFETY: both are new and nobody else's; the writing end lives on under that number.
     let (reader, writer) = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
     // SAFETY: both are open.
-    assert_eq!(unsafe { libc::dup2(writer.as_raw_fd(), STDOUT) }, STDOUT);
+    assert_eq!(unsafe { libc::dup2(writer.as_raw_fd(), number) }, number);
     File::from(reader)
 }
 
@@ -319,6 +324,45 @@ fn lines_written_when_the_time_is_up_or_in_a_panic_are_not_lost() {
         check(reading.join().unwrap().into_iter(), 2, 3_000);
     });
     ended.well();
+}
+
+#[test]
+fn output_is_complete_at_the_end_of_a_run() {
+    let ended = child::run(|| {
+        let reader = pipe_as_stdout();
+        let may_read = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&may_read);
+        // More than the pipe holds, and less than what writers wait for.
+        let lines = 2_200;
+        let reading = thread::spawn(move || {
+            until(|| flag.load(Ordering::Relaxed));
+            BufReader::new(reader).lines().map(Result::unwrap).take(lines).collect::<Vec<_>>()
+        });
+        let run = fixed(2).run(|| {
+            write_lines(0, lines);
+            assert!(stdout_is_full());
+            may_read.store(true, Ordering::Relaxed);
+        });
+        run.unwrap();
+        // What has not been written by now never will be.
+        close_stdout();
+        check(reading.join().unwrap().into_iter(), 1, lines);
+    });
+    ended.well();
+}
+
+#[test]
+fn a_panic_that_nobody_reads_of_is_given_to_whoever_joins() {
+    let ended = child::run(|| {
+        drop(pipe_as(STDERR));
+        let run = sisal::Runtime::builder().workers(2).stats(true).verbose(true).run(|| {
+            assert!(spawn(|| panic!("on purpose")).join().is_err());
+        });
+        run.unwrap();
+        sisal::println!("still here");
+    });
+    let ended = ended.well();
+    assert!(ended.stdout.contains("still here"), "{ended:#?}");
 }
 
 #[test]

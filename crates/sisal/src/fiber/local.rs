@@ -4,6 +4,7 @@
 use super::current;
 use std::any::Any;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 /// The values of one fiber or thread, by the addresses of their keys.
@@ -13,10 +14,34 @@ pub(crate) struct Locals {
 }
 
 thread_local! {
-    static OF_THREAD: Locals = Locals::default();
+    /// There until the very end of the thread, so that the destructors of these values may use others.
+    static OF_THREAD: ManuallyDrop<Locals> = const { ManuallyDrop::new(Locals::new()) };
+    static END_OF_THREAD: EndOfThread = const { EndOfThread };
+}
+
+/// Drops the values of a thread that ends.
+struct EndOfThread;
+
+impl Drop for EndOfThread {
+    fn drop(&mut self) {
+        OF_THREAD.with(|locals| {
+            locals.drop_all();
+            locals.values.take();
+        });
+    }
+}
+
+fn of_thread<T: 'static>(key: usize, init: fn() -> T) -> Rc<T> {
+    // A value that is made even later than that is not dropped.
+    let _ = END_OF_THREAD.try_with(|_| ());
+    OF_THREAD.with(|locals| locals.get_or_init(key, init))
 }
 
 impl Locals {
+    const fn new() -> Locals {
+        Locals { values: RefCell::new(Vec::new()) }
+    }
+
     fn find<T: 'static>(&self, key: usize) -> Option<Rc<T>> {
         let values = self.values.borrow();
         let (_, value) = values.iter().find(|(found, _)| *found == key)?;
@@ -88,7 +113,7 @@ impl<T: 'static> LocalKey<T> {
         let key = std::ptr::from_ref(self).addr();
         let value = match current::with(|current| current.fiber.get()) {
             Some(fiber) => fiber.locals.get_or_init(Box::default).get_or_init(key, self.init),
-            None => OF_THREAD.with(|locals| locals.get_or_init(key, self.init)),
+            None => of_thread(key, self.init),
         };
         f(&value)
     }

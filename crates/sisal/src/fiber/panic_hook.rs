@@ -8,6 +8,7 @@
 
 use super::current;
 use super::info::Fiber;
+use std::io::{self, Write};
 use std::panic;
 use std::sync::Once;
 
@@ -25,7 +26,8 @@ pub(crate) fn install() {
                 let fiber = current.fiber.get();
                 current.as_nobody(|| {
                     if let Some(fiber) = fiber {
-                        eprintln!("sisal: panic in {}", Fiber::of(&fiber));
+                        // If nobody reads this any more, that is no second panic, which would end the process.
+                        let _ = writeln!(io::stderr(), "sisal: panic in {}", Fiber::of(&fiber));
                     }
                     before(info);
                 });

@@ -16,8 +16,8 @@
 //!
 //! # When it is out
 //! As a rule when the call returns. If the reader is slow, it is out later, but before [`flush`] returns, at the end of
-//! [`run`](crate::run), of [`Runtime::shutdown`](crate::Runtime::shutdown), and before the process exits, by
-//! [`std::process::exit`] or by returning from `main`. An abort, a signal that kills or an `exec` may lose the last of it.
+//! [`run`](crate::run), and before the process exits, by [`std::process::exit`] or by returning from `main`. An abort, a signal
+//! that kills or an `exec` may lose the last of it.
 //!
 //! # When it can't be written
 //! If nobody reads the pipe any more, or the disk is full, `std`'s macros panic. Here the output is dropped from then on, silently,
@@ -98,7 +98,7 @@ pub fn flush() -> io::Result<()> {
     stdout.or(stderr).map_or(Ok(()), Err)
 }
 
-/// As [`flush`], but leaves the error to that. For the end of a runtime.
+/// As [`flush`], but leaves the error to that. For the end of a `run`.
 pub(crate) fn settle(place: Place) {
     STDOUT.settle(place);
     STDERR.settle(place);

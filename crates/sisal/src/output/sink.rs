@@ -140,11 +140,14 @@ impl IsNothing for () {
 }
 
 /// Whether a write would not block, at the latest after so many milliseconds (-1: wait for it). An error that a write would
-/// return counts as well.
+/// return counts as well; that a signal came in between does not.
 fn is_writable(descriptor: RawFd, timeout: libc::c_int) -> bool {
     let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLOUT, revents: 0 };
     // SAFETY: one entry, ours.
-    unsafe { libc::poll(&raw mut poll, 1, timeout) != 0 }
+    match unsafe { libc::poll(&raw mut poll, 1, timeout) } {
+        -1 => io::Error::last_os_error().kind() != ErrorKind::Interrupted,
+        ready => ready > 0,
+    }
 }
 
 #[cfg(test)]

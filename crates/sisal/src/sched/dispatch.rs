@@ -27,6 +27,7 @@ use crate::fiber::header::FiberRef;
 use crate::fiber::spans;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
+use crate::prim::clock::Moment;
 use crate::prim::fork;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
@@ -61,6 +62,7 @@ impl Worker {
     /// Leaves the running context in `save` for a new loop on `stack`; returns when that context is resumed.
     #[inline(never)]
     fn enter_loop(&self, save: *mut Suspended, stack: Stack) {
+        self.hungry_since.set(Moment::NEVER);
         self.leave_for(Some(stack), None);
         sanitizer::fresh(stack);
         // SAFETY: the stack is free, and large enough for a first frame.
@@ -258,6 +260,9 @@ impl Worker {
             if let Some(stack) = self.stacks.take(&self.shared) {
                 self.abandoned.set(self.stack.get());
                 self.enter_loop(self.nowhere.as_ptr(), stack);
+            } else if self.may_leave() {
+                self.shared.end_if_quiescent();
+                self.abandon_for_root();
             } else if let Some(next) = self.wait_for_ready_or_stack() {
                 self.abandon_for(next);
             }

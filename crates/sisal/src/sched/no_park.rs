@@ -3,6 +3,7 @@
 use crate::fiber::current;
 use crate::fiber::header::Header;
 use crate::prim::reason::Place;
+use crate::prim::say::say;
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -64,8 +65,9 @@ fn abort(me: &Header, guard: Place) -> ! {
         None => "leave".to_owned(),
     };
     let (id, spawned_at) = (me.id.get(), me.spawned_at);
-    eprintln!(
-        "sisal: fiber {name}(#{id}), spawned at {spawned_at}, was about to {wait}, but said by the no_park guard at {guard} that it would not."
-    );
+    say(format_args!(
+        "sisal: fiber {name}(#{id}), spawned at {spawned_at}, was about to {wait}, \
+         but said by the no_park guard at {guard} that it would not.\n"
+    ));
     std::process::abort();
 }

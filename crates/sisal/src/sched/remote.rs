@@ -56,8 +56,6 @@ pub(crate) struct Told {
     pub(crate) forks_to_look: AtomicU32,
     /// It waits for a stack, and sleeps. Set by itself.
     pub(crate) starved: AtomicU8,
-    /// It does so with fresh fibers that must start there. Set by itself.
-    pub(crate) starved_with_pinned: AtomicU8,
 }
 
 /// What a worker shows to others.
@@ -93,7 +91,6 @@ impl Remote {
                 must_yield: AtomicU8::new(0),
                 forks_to_look: AtomicU32::new(0),
                 starved: AtomicU8::new(0),
-                starved_with_pinned: AtomicU8::new(0),
             }),
             presence: CachePadded::new(Presence::new()),
             shown: CachePadded::new(Shown {

@@ -52,9 +52,9 @@ impl Worker {
         if self.shared.starved.load(Ordering::Relaxed) > 0 {
             self.stacks.give_all(&self.shared);
         }
-        if !takes_fresh {
-            // Somebody may have relied on our search, before we were told to take nothing fresh.
-            self.shared.announce_fresh_left();
+        if !takes_fresh && self.shared.has_fresh() {
+            // Somebody may have relied on us, before we were told to take nothing fresh.
+            self.shared.announce_fresh();
         }
         if self.has_own_work() {
             let granted = idle.withdraw(self.index, bed, epoch);

@@ -5,44 +5,59 @@
 //! announces its sleep (which fences), and tries the depot once more. Whoever gives a stack to the depot fences and looks at the
 //! flags. So either the worker finds the stack, or it is woken for it.
 //!
-//! With a limit on stacks all of them may be held by fibers that wait for fresh ones, which can't start without a stack. A
-//! starved worker without a timer that is due soon is *stuck*: it can't get on by itself. When all workers are stuck and fresh fibers wait, one that
-//! has use for it takes a stack beyond the limit: a shortage slows, it does not fail. Whoever publishes a fresh fiber fences, and wakes them if they
-//! are all stuck already. If only others have use for one, because
-//! their fresh fibers are pinned, the last to get stuck wakes them, and they do it.
+//! With a limit on stacks all of them may be held by fibers that wait for fresh ones, which can't start without a stack. So it is exceeded in
+//! three cases: a shortage slows, it does not fail.
+//! - A starved worker without a timer that is due soon is *stuck*: it can't get on by itself. If fresh fibers wait that must start there,
+//!   nobody else can get them on either, and it takes a stack beyond the limit.
+//! - So it does for fresh fibers that any worker may start, when all workers that start any are stuck. Whoever publishes a fresh fiber
+//!   fences, and wakes them if they are all stuck already; and so does one that no longer starts any.
+//! - A worker that is not stuck may go on for ever with those who have stacks. If fresh fibers have waited for one since [`SOON`], it takes one.
 #![allow(unsafe_code, reason = "a stack taken and not used is put back")]
 
+use super::remote::{Life, Remote};
 use super::shared::Shared;
 use super::worker::Worker;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::Ordering;
+use crate::prim::clock::Moment;
 use sisal_context::stack::Stack;
 
 impl Shared {
     /// Fresh work was published. If no worker can get on by itself, one of them has to take a stack for it.
     #[cold]
     pub(super) fn wake_stuck(&self) {
-        if self.stuck.load(Ordering::Relaxed) >= self.workers() {
+        if self.all_are_stuck() {
             self.wake_starved();
         }
     }
+
+    /// Whether no worker that starts fresh fibers can get on by itself.
+    fn all_are_stuck(&self) -> bool {
+        let starts_fresh = |remote: &&Remote| matches!(remote.life(), Life::Base | Life::Added);
+        self.stuck.load(Ordering::Relaxed) >= self.remotes.iter().filter(starts_fresh).count()
+    }
 }
 
-/// A timer that is due within this, in nanoseconds, may well get a worker on.
+/// A timer that is due within this, in nanoseconds, may well get a worker on; and for so long fresh fibers wait for one that goes on.
 const SOON: u64 = 10_000_000;
 
 impl Worker {
     /// The next ready fiber, or none after a sleep: then there may be a stack.
     pub(super) fn wait_for_ready_or_stack(&self) -> Option<FiberRef> {
         self.begin_turn();
+        if self.has_hungered() {
+            self.keep_stack(self.beyond_limit());
+            return None;
+        }
         if let Some(fiber) = self.pop_ready() {
             return Some(fiber);
         }
         if self.heed_calls() || self.fire_timers(self.read_clock()) {
             return self.pop_ready();
         }
-        let stuck = usize::from(self.timers.earliest() > self.now.get().0 + SOON);
-        self.set_starved(1);
+        let is_stuck = self.timers.earliest() > self.now.get().0 + SOON;
+        let stuck = usize::from(is_stuck && self.takes_fresh());
+        self.remote().told.starved.store(1, Ordering::Relaxed);
         self.shared.starved.fetch_add(1, Ordering::Relaxed);
         self.shared.stuck.fetch_add(stuck, Ordering::Relaxed);
         self.shared.ask_for_stacks();
@@ -51,40 +66,39 @@ impl Worker {
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, false, true);
         self.shared.announce_fresh_left();
-        let stack = self.stacks.take(&self.shared).or_else(|| self.take_beyond_limit());
+        let is_needed = || {
+            is_stuck && !self.pinned.is_empty() || stuck > 0 && self.shared.all_are_stuck() && self.shared.has_fresh()
+        };
+        let stack = self.stacks.take(&self.shared).or_else(|| if is_needed() { self.beyond_limit() } else { None });
         if stack.is_none() && self.remote().inbox.is_empty() && !self.is_called() {
             self.nap(epoch);
         }
         idle.withdraw(self.index, bed, epoch);
-        self.set_starved(0);
+        self.remote().told.starved.store(0, Ordering::Relaxed);
         self.shared.starved.fetch_sub(1, Ordering::Relaxed);
         self.shared.stuck.fetch_sub(stuck, Ordering::Relaxed);
+        self.keep_stack(stack);
+        None
+    }
+
+    /// Whether fresh fibers have waited here for a stack since a while ago, in which none was to be had.
+    fn has_hungered(&self) -> bool {
+        let now = self.now.get();
+        let waits = !self.pinned.is_empty() || (self.takes_fresh() && self.shared.has_fresh());
+        let since = if waits { self.hungry_since.get().min(now) } else { Moment::NEVER };
+        self.hungry_since.set(since);
+        since != Moment::NEVER && now.0 >= since.0 + SOON
+    }
+
+    fn beyond_limit(&self) -> Option<Stack> {
+        self.shared.depot.take_beyond_limit(self.shared.config.class)
+    }
+
+    /// Keeps a stack for the next who takes one here.
+    fn keep_stack(&self, stack: Option<Stack>) {
         if let Some(stack) = stack {
-            // SAFETY: taken just now.
+            // SAFETY: it was taken from the depot by our caller.
             unsafe { self.stacks.keep(stack) };
         }
-        None
-    }
-
-    fn set_starved(&self, starved: u8) {
-        let pinned = starved * u8::from(!self.pinned.is_empty());
-        self.remote().told.starved.store(starved, Ordering::Relaxed);
-        self.remote().told.starved_with_pinned.store(pinned, Ordering::Relaxed);
-    }
-
-    /// If nothing moves otherwise: a stack beyond the limit.
-    fn take_beyond_limit(&self) -> Option<Stack> {
-        if self.shared.stuck.load(Ordering::Relaxed) < self.shared.workers() {
-            return None;
-        }
-        if !self.pinned.is_empty() || self.shared.has_fresh() {
-            return self.shared.depot.take_beyond_limit(self.shared.config.class);
-        }
-        for (worker, remote) in self.shared.remotes.iter().enumerate() {
-            if remote.told.starved_with_pinned.load(Ordering::Relaxed) != 0 {
-                self.shared.idle.wake_worker(worker, &remote.bed);
-            }
-        }
-        None
     }
 }

@@ -15,6 +15,7 @@ use crate::prim::fork;
 use crate::prim::id::FiberId;
 use crate::prim::own_threads;
 use crate::prim::reason::Place;
+use crate::prim::say::say;
 use sisal_context::fault::{self, AltStack};
 use sisal_context::stack::Stack;
 use std::io;
@@ -52,7 +53,9 @@ fn start_worker(shared: &Arc<Shared>, index: usize, life: Life) -> io::Result<()
     shared.remotes[index].set_life(life);
     let started = spawn(shared, &format!("{}-{index}", shared.config.name), move || {
         let Ok(_alternate) = AltStack::ensure() else {
-            eprintln!("sisal: no memory for a signal stack: an overflow on worker {index} would not be reported");
+            say(format_args!(
+                "sisal: no memory for a signal stack: an overflow on worker {index} would not be reported\n"
+            ));
             return run_worker(&worker, index, stack);
         };
         run_worker(&worker, index, stack);

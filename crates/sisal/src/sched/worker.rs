@@ -80,6 +80,8 @@ pub(crate) struct Worker {
     pub(super) swept: Cell<bool>,
     /// When the loop is to end even though fibers elsewhere are not done.
     pub(super) leave_at: Cell<Moment>,
+    /// Since when fresh fibers wait here because no stack is to be had.
+    pub(super) hungry_since: Cell<Moment>,
     pub(super) searching: Cell<bool>,
     /// For how long to look for work before sleeping, in nanoseconds.
     pub(super) patience: Cell<u64>,
@@ -157,6 +159,7 @@ impl Worker {
             root: Cell::new(Suspended::NONE),
             swept: Cell::new(false),
             leave_at: Cell::new(Moment::NEVER),
+            hungry_since: Cell::new(Moment::NEVER),
             searching: Cell::new(false),
             patience: Cell::new(super::rest::PATIENCE_AT_FIRST),
             ids: Cell::new((0, 0)),

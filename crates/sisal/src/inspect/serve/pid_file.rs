@@ -5,6 +5,7 @@
 //! A process may have several servers. The file names the one that has served longest, and goes with the last.
 
 use crate::inspect::asked::Token;
+use crate::prim::say::say;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::OsString;
@@ -45,7 +46,7 @@ impl PidFile {
         if servers.len() == 1
             && let Err(error) = write(&servers[0].line)
         {
-            eprintln!("sisal: serving at {address}, but not to be found by process number: {error}");
+            say(format_args!("sisal: serving at {address}, but not to be found by process number: {error}\n"));
         }
         PidFile { number, process }
     }

@@ -2,6 +2,7 @@
 
 use super::{ServeOptions, Server};
 use crate::inspect::asked::Asked;
+use crate::prim::say::say;
 use crate::spawn::Handle;
 use std::io;
 
@@ -17,12 +18,12 @@ pub(crate) fn start(asked: &Asked, runtime: &Handle) -> io::Result<Option<Servin
     options.token = asked.token.clone();
     match options.serve(asked.address) {
         Ok(server) => {
-            eprintln!("sisal: serving at http://{}/", server.local_addr());
+            say(format_args!("sisal: serving at http://{}/\n", server.local_addr()));
             Ok(Some(server))
         }
         Err(error) if asked.by_builder => Err(error),
         Err(error) => {
-            eprintln!("sisal: SISAL_SERVE={}: nothing is served: {error}", asked.address);
+            say(format_args!("sisal: SISAL_SERVE={}: nothing is served: {error}\n", asked.address));
             Ok(None)
         }
     }
