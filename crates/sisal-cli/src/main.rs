@@ -2,10 +2,11 @@
 //!
 //! - [`gz`]: a parallel gzip and gunzip.
 //! - [`top`]: shows what the fibers of another process do; [`dump`] and [`trace`] print and record it. [`remote`]: how they ask it.
-//! - [`wording`]: what all of them share.
+//! - [`inherited`], [`wording`]: what all of them share.
 
 mod dump;
 mod gz;
+mod inherited;
 mod remote;
 mod top;
 mod trace;

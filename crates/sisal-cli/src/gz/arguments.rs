@@ -1,6 +1,7 @@
 //! The command line: gzip's options, and those of pigz that make sense here.
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ may be in gzip's or zlib's format.",
 )]
 pub(crate) struct Arguments {
     /// Files to compress or expand; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(super) files: Vec<PathBuf>,
 
     /// Expand

@@ -6,6 +6,7 @@ use super::settings::{Action, Settings};
 use super::signals::Signals;
 use super::source::{Found, Source};
 use super::treat::Treatment;
+use crate::inherited;
 use crate::wording::plain;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
@@ -26,12 +27,14 @@ impl Run<'_> {
             self.stdin(&mut table);
         }
         for file in files {
-            if self.signals.have_come() {
+            if self.is_over() {
                 return;
             }
             if is_stdin(file) { self.stdin(&mut table) } else { self.named(file, &mut table) }
         }
-        if let Some(sums) = table.sums(self.settings.verbose) {
+        if !self.is_over()
+            && let Some(sums) = table.sums(self.settings.verbose)
+        {
             self.print(&sums);
         }
     }
@@ -39,18 +42,24 @@ impl Run<'_> {
     /// Prints on standard output.
     pub(super) fn print(self, text: &str) {
         let mut stdout = stdout();
-        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        let written = inherited::check_stdout().and_then(|()| stdout.write_all(text.as_bytes()));
+        if let Err(error) = written.and_then(|()| stdout.flush()) {
             self.stdout_failed(&error);
         }
     }
 
     /// Standard output takes no more.
     pub(super) fn stdout_failed(self, error: &io::Error) {
-        if error.kind() == ErrorKind::BrokenPipe {
+        if error.kind() == ErrorKind::BrokenPipe && !inherited::ignores_broken_pipes() {
             // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
             self.signals.end_by_broken_pipe();
         }
-        self.report.error(format_args!("stdout: {}", plain(error)));
+        self.report.fatal_error(format_args!("stdout: {}", plain(error)));
+    }
+
+    /// Whether no more files are to be treated.
+    fn is_over(self) -> bool {
+        self.signals.have_come() || self.report.is_over()
     }
 
     fn stdin(self, table: &mut Table) {
@@ -77,7 +86,7 @@ impl Run<'_> {
     fn named(self, path: &Path, table: &mut Table) {
         let mut pending = vec![path.to_owned()];
         while let Some(path) = pending.pop() {
-            if self.signals.have_come() {
+            if self.is_over() {
                 return;
             }
             match Source::find(&path, self.settings, self.report) {

@@ -4,7 +4,7 @@ use super::PROGRAM;
 use std::fmt::Display;
 use std::io::{Write, stderr};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 const FINE: u8 = 0;
 const ERROR: u8 = 1;
@@ -15,11 +15,12 @@ const WARNING: u8 = 2;
 pub(super) struct Report {
     quiet: bool,
     code: AtomicU8,
+    is_over: AtomicBool,
 }
 
 impl Report {
     pub(super) fn new(quiet: bool) -> Report {
-        Report { quiet, code: AtomicU8::new(FINE) }
+        Report { quiet, code: AtomicU8::new(FINE), is_over: AtomicBool::new(false) }
     }
 
     /// Something was not done, or not done as it was asked for, and the data is safe. Not printed if warnings are unwanted.
@@ -44,6 +45,17 @@ impl Report {
     pub(super) fn error(&self, message: impl Display) {
         self.code.store(ERROR, Ordering::Relaxed);
         say(format_args!("{PROGRAM}: {message}\n"));
+    }
+
+    /// Something could not be done, and so could not all that is still to do.
+    pub(super) fn fatal_error(&self, message: impl Display) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.error(message);
+    }
+
+    /// Whether there was such an error.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
     }
 
     pub(super) fn exit_code(&self) -> ExitCode {

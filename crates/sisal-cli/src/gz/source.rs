@@ -4,6 +4,7 @@ use super::input::Input;
 use super::names;
 use super::report::Report;
 use super::settings::{Action, Settings};
+use crate::inherited;
 use crate::wording::plain;
 use rustix::fs::OFlags;
 use sisal::fs::{File, Metadata};
@@ -37,6 +38,7 @@ pub(super) enum Found {
 impl Source {
     /// Standard input.
     pub(super) fn stdin() -> io::Result<Source> {
+        inherited::check_stdin()?;
         let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let metadata = file.metadata()?;
         Ok(Source { file, metadata, path: None })

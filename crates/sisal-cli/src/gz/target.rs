@@ -36,7 +36,7 @@ impl<'a> Target<'a> {
 
     /// Gives the file the owner, mode and times of the one it was made from; or the time that a header tells.
     ///
-    /// The owner can be given away only by root: if not, the file belongs to who made it, without rights for a group that was another's.
+    /// The owner can be given away only by root: if not, the file belongs to who made it.
     ///
     /// # Errors
     /// If it can't have the mode or the times. It then has what it can have.
@@ -45,7 +45,8 @@ impl<'a> Target<'a> {
         let is_ours = self.file.metadata()?;
         let same_owner = (is_ours.uid(), is_ours.gid()) == (like.uid(), like.gid());
         if !same_owner && fchown(&self.file, Some(like.uid()), Some(like.gid())).is_err() {
-            mode &= if fchown(&self.file, None, Some(like.gid())).is_ok() { PERMISSIONS } else { 0o707 };
+            let has_group = fchown(&self.file, None, Some(like.gid())).is_ok();
+            mode = if has_group { mode } else { without_group(mode) };
         }
         let has_mode = self.file.set_permissions(Permissions::from_mode(mode));
         let times = FileTimes::new().set_accessed(like.accessed()?).set_modified(modified.map_or(like.modified(), Ok)?);
@@ -61,6 +62,13 @@ impl<'a> Target<'a> {
         self.guard.finish();
         Ok(())
     }
+}
+
+/// A mode for a file that is of another group than the one this was made for. Who was in one of them may now be among the others, and the other way
+/// round: both may do what both might.
+fn without_group(mode: u32) -> u32 {
+    let both = mode >> 3 & mode & 0o007;
+    mode & 0o700 | both << 3 | both
 }
 
 /// Closes a file: the last time to hear that what was written can't be stored.

@@ -13,6 +13,7 @@ use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
 use super::target::{Target, Way, make_way};
+use crate::inherited;
 use crate::wording::plain;
 use sisal::fs::File;
 use std::io::{self, IsTerminal, stdout};
@@ -76,7 +77,23 @@ impl<'a> Treatment<'a> {
         });
         let totals = totals.map_err(|failure| self.tell(failure, Some(&output)))?;
         let saved = i128::from(totals.read) - (i128::from(totals.written) - i128::from(totals.wrapping));
-        self.finish(output, None, &ratio(saved, totals.read))
+        let keep = settings.keep || !self.is_all_there(totals.read, &output);
+        self.finish(output, None, &ratio(saved, totals.read), keep)
+    }
+
+    /// Whether what was read is as much as there was to read, by what the file said before. If not, tells it.
+    fn is_all_there(&self, read: u64, output: &Output<'_>) -> bool {
+        let is_it = self.source.size().is_none_or(|size| size == read);
+        let message = format!("{}: file size changed while zipping", self.source);
+        match output {
+            _ if is_it => {}
+            Output::Target(..) if !self.run.settings.keep => {
+                self.run.report.warning(format_args!("{message} -- not removed"));
+            }
+            // No more than told: there are files that never know their size.
+            _ => self.run.report.notice(message),
+        }
+        is_it
     }
 
     /// What the header tells of the file.
@@ -94,14 +111,8 @@ impl<'a> Treatment<'a> {
 
     fn expand(&self) -> Result<(), Told> {
         let settings = self.run.settings;
-        // Before anything is read: this may be a file that nobody wanted to be expanded.
-        if let Some(path) = self.source.path.as_deref().filter(|_| !self.to_stdout)
-            && names::without_suffix(path, &settings.suffix).is_none()
-        {
-            if self.is_to_be_told() {
-                self.run.report.warning(format_args!("{}: unknown suffix -- ignored", path.display()));
-            }
-            return Err(Told);
+        if !self.to_stdout {
+            self.check_suffix()?;
         }
         let (intake, content, origin) = self.begin(settings.force && self.to_stdout)?;
         let output = self.output(|path| {
@@ -114,10 +125,29 @@ impl<'a> Treatment<'a> {
         let totals = &expanded.totals;
         let saved = i128::from(totals.written) - (i128::from(totals.read) - i128::from(totals.wrapping));
         let modified = (settings.names && origin.time != 0).then(|| after_epoch(origin.time));
-        self.finish(output, modified, &ratio(saved, totals.written))
+        self.finish(output, modified, &ratio(saved, totals.written), settings.keep)
+    }
+
+    /// Passes over a file whose name is not that of a compressed one. Before anything is read: nobody may have wanted it to be expanded.
+    fn check_suffix(&self) -> Result<(), Told> {
+        match &self.source.path {
+            Some(path) if names::without_suffix(path, &self.run.settings.suffix).is_none() => {
+                if self.is_to_be_told() {
+                    self.run.report.warning(format_args!("{}: unknown suffix -- ignored", path.display()));
+                }
+                Err(Told)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for those that are only looked at: who names one means it, but a directory has others in it.
+    fn check_suffix_in_directories(&self) -> Result<(), Told> {
+        if self.run.settings.recursive { self.check_suffix() } else { Ok(()) }
     }
 
     fn test(&self) -> Result<(), Told> {
+        self.check_suffix_in_directories()?;
         let (intake, content, _) = self.begin(false)?;
         self.run_through(intake, content, None)?;
         let prefix = self.source.path.as_ref().map_or(String::new(), |path| format!("{}:\t", path.display()));
@@ -127,6 +157,7 @@ impl<'a> Treatment<'a> {
 
     fn list(&self, table: &mut Table) -> Result<(), Told> {
         let settings = self.run.settings;
+        self.check_suffix_in_directories()?;
         let (intake, content, origin) = self.begin(false)?;
         let expanded = self.run_through(intake, content, None)?;
         let name = match &self.source.path {
@@ -152,7 +183,7 @@ impl<'a> Treatment<'a> {
         let mut intake = Intake::new(Vec::new(), move || read_chunk(input));
         let beginning = members::begin(&mut intake, self.run.settings.format, plain);
         let (content, origin) = match beginning.map_err(|failure| self.tell(failure, None))? {
-            Beginning::Member { format, origin, header } => (Content::Members { format, header }, origin),
+            Beginning::Member { format, origin, header } => (Content::Members { format, header, plain }, origin),
             Beginning::Plain(start) => (Content::Plain(start), Origin::default()),
         };
         Ok((intake, content, origin))
@@ -184,8 +215,11 @@ impl<'a> Treatment<'a> {
     /// Where the result goes: standard output, or the file whose name is made from that of the source.
     fn output(&self, name: impl FnOnce(&Path) -> Result<PathBuf, String>) -> Result<Output<'a>, Told> {
         let Some(path) = self.source.path.as_deref().filter(|_| !self.to_stdout) else {
-            let file = stdout().as_fd().try_clone_to_owned().map(File::from);
-            return file.map(Output::Stdout).map_err(|error| self.failed("stdout", &error));
+            let file = inherited::check_stdout().and_then(|()| stdout().as_fd().try_clone_to_owned());
+            return file.map(|file| Output::Stdout(file.into())).map_err(|error| {
+                self.run.stdout_failed(&error);
+                Told
+            });
         };
         let target = name(path).map_err(|reason| {
             if self.is_to_be_told() {
@@ -211,8 +245,8 @@ impl<'a> Treatment<'a> {
         Ok(Output::Target(made, target))
     }
 
-    /// Keeps the output and removes the input.
-    fn finish(&self, output: Output<'_>, modified: Option<SystemTime>, ratio: &str) -> Result<(), Told> {
+    /// Keeps the output, and removes the input unless that is to be kept.
+    fn finish(&self, output: Output<'_>, modified: Option<SystemTime>, ratio: &str, keep: bool) -> Result<(), Told> {
         let settings = self.run.settings;
         let (target, name) = match output {
             Output::Target(target, name) => (target, name),
@@ -230,9 +264,9 @@ impl<'a> Treatment<'a> {
         if let Err(error) = is_alike {
             self.run.report.warning(format_args!("{}: {}", name.display(), plain(&error)));
         }
-        let done = if settings.keep { "created" } else { "replaced with" };
+        let done = if keep { "created" } else { "replaced with" };
         tell(settings, format_args!("{}:\t{ratio} -- {done} {}\n", self.source, name.display()));
-        if let Some(path) = self.source.path.as_deref().filter(|_| !settings.keep)
+        if let Some(path) = self.source.path.as_deref().filter(|_| !keep)
             && let Err(error) = sisal::fs::remove_file(path)
         {
             self.run.report.warning(format_args!("{}: {}", path.display(), plain(&error)));

@@ -66,6 +66,34 @@ fn output_that_cant_have_the_mode_and_times_of_the_input_is_kept_with_a_warning(
 }
 
 #[test]
+fn a_group_that_cant_be_kept_gets_no_rights_that_others_lack_and_takes_none_from_them() {
+    if !have("setpriv") {
+        return;
+    }
+    for (mode, becomes) in [(0o644, 0o644), (0o640, 0o600), (0o664, 0o644), (0o606, 0o600), (0o777, 0o777)] {
+        let directory = Directory::new();
+        let path = directory.write("file", b"of another group");
+        if chown(&path, None, Some(SOMEBODY)).is_err() {
+            return skip("only root can give files away");
+        }
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        directory.program("setpriv", &["--bounding-set", "-chown", SISAL, "gz", "file"]).output();
+        let metadata = fs::metadata(directory.path("file.gz")).unwrap();
+        assert_ne!(metadata.gid(), SOMEBODY);
+        assert_eq!(metadata.mode() & 0o7777, becomes, "{mode:o} became {:o}", metadata.mode());
+    }
+}
+
+#[test]
+fn an_empty_name_is_that_of_no_file_and_the_others_are_treated() {
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    let ran = directory.gz(&["", "file"]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: : No such file or directory\n"));
+    assert_eq!(directory.names(), ["file.gz"]);
+}
+
+#[test]
 fn input_is_kept_if_that_is_asked_for_or_output_goes_to_stdout() {
     let directory = Directory::new();
     directory.write("file", b"kept");
@@ -230,6 +258,26 @@ fn what_is_not_compressed_is_copied_by_force() {
     for bytes in [b"".to_vec(), b"x".to_vec(), b"x^2 begins like zlib".to_vec(), text(1_000_000, 8)] {
         assert!(directory.gz(&["-dcf"]).input(&bytes).output() == bytes);
     }
+}
+
+#[test]
+fn what_is_not_compressed_is_copied_by_force_behind_members_too() {
+    let directory = Directory::new();
+    let packed = directory.gz(&[]).input(b"expanded ").output();
+    let rests = [&b"plain text"[..], b"x", b"\x1f", b"\0\0\0", b"\0", b"\0\0text", b"", &text(300_000, 9)];
+    for rest in rests {
+        for members in [1, 3] {
+            let input = [packed.repeat(members), rest.to_vec()].concat();
+            let expanded = [b"expanded ".repeat(members), rest.to_vec()].concat();
+            assert!(directory.gz(&["-dcf"]).input(&input).output() == expanded, "{members} and {} bytes", rest.len());
+            if have("gzip") {
+                assert!(directory.program("gzip", &["-dcf"]).input(&input).output() == expanded);
+            }
+        }
+    }
+    // What begins as a member has to be one.
+    let ran = directory.gz(&["-dcf"]).input(&[&packed[..], b"\x1f\x8b"].concat()).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdin: unexpected end of file\n"));
 }
 
 #[test]

@@ -23,10 +23,13 @@ fn prepare() -> Directory {
     symlink("file", directory.path("link")).unwrap();
     fs::create_dir(directory.path("folder")).unwrap();
     directory.write("folder/inside", b"bytes");
+    fs::create_dir(directory.path("mixed")).unwrap();
+    directory.write("mixed/plain", b"bytes");
     // Made by one of the two, so that both have the same.
     let packed = directory.gz(&["-n"]).input(&text(5_000, 1)).output();
     directory.write("packed.gz", &packed);
     directory.write("packed.tgz", &packed);
+    directory.write("mixed/packed.gz", &packed);
     directory.write("garbage.gz", &[&packed[..], b"garbage"].concat());
     directory.write("zeros.gz", &[&packed[..], &[0; 100]].concat());
     directory.write("short.gz", &packed[..100]);
@@ -115,6 +118,13 @@ fn commands_do_and_say_what_those_of_gzip_do_and_say() {
         "-d -k -f packed.gz",
         "-dr folder",
         "-c folder",
+        "-rt mixed",
+        "-rtv mixed",
+        "-rt mixed/plain",
+        "-rl mixed",
+        "-rlv mixed",
+        "-rdc mixed",
+        "-rdcf mixed",
     ];
     let mut differences = Vec::new();
     for command in commands {
