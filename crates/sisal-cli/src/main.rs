@@ -2,12 +2,13 @@
 //!
 //! - [`gz`]: a parallel gzip and gunzip.
 //! - [`top`]: shows what the fibers of another process do; [`dump`] and [`trace`] print and record it. [`remote`]: how they ask it.
-//! - [`inherited`], [`wording`]: what all of them share.
+//! - [`inherited`], [`terminal`], [`wording`]: what all of them share.
 
 mod dump;
 mod gz;
 mod inherited;
 mod remote;
+mod terminal;
 mod top;
 mod trace;
 mod wording;

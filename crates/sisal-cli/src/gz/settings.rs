@@ -3,6 +3,7 @@
 use super::arguments::Arguments;
 use super::blocks::{Cutting, DICTIONARY};
 use super::header::Format;
+use crate::terminal;
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
 
@@ -78,7 +79,7 @@ impl Settings {
             verbose: arguments.verbose && !arguments.quiet,
             quiet: arguments.quiet,
             suffix: suffix(arguments.suffix.as_ref(), format)?,
-            shows_progress: !arguments.quiet && stderr().is_terminal(),
+            shows_progress: !arguments.quiet && stderr().is_terminal() && !terminal::is_dumb(),
         })
     }
 

@@ -16,7 +16,7 @@ use super::target::{Target, Way, make_way};
 use crate::inherited;
 use crate::wording::plain;
 use sisal::fs::File;
-use std::io::{self, IsTerminal, stdout};
+use std::io::{self, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -72,7 +72,7 @@ impl<'a> Treatment<'a> {
             workers: sisal::Handle::current().map_or(1, |runtime| runtime.base_workers()),
         };
         let meter = Meter::new(self.source.size());
-        let totals = shown(settings.shows_progress, &self.source, &meter, || {
+        let totals = shown(self.shows_progress(Some(&output)), &self.source, &meter, || {
             compress(self.source.input(), output.file(), &plan, &self.origin(), &meter)
         });
         let totals = totals.map_err(|failure| self.tell(failure, Some(&output)))?;
@@ -197,9 +197,7 @@ impl<'a> Treatment<'a> {
         output: Option<&Output<'_>>,
     ) -> Result<Expanded, Told> {
         let meter = Meter::new(self.source.size());
-        // A bar between lines of text would be in the way.
-        let is_wanted = self.run.settings.shows_progress && !(self.to_stdout && stdout().is_terminal());
-        let expanded = shown(is_wanted, &self.source, &meter, || {
+        let expanded = shown(self.shows_progress(output), &self.source, &meter, || {
             expand(self.source.input(), intake, content, output.map(Output::file), &meter)
         });
         let expanded = expanded.map_err(|failure| self.tell(failure, output))?;
@@ -210,6 +208,15 @@ impl<'a> Treatment<'a> {
         };
         self.run.report.warning(format_args!("{}: decompression OK, trailing {rest} ignored", self.source));
         Ok(expanded)
+    }
+
+    /// Whether a bar is wanted. In between what another program prints, or we do, it would be in the way: not if the result goes to a terminal or a pipe.
+    fn shows_progress(&self, output: Option<&Output<'_>>) -> bool {
+        let is_quiet = match output {
+            Some(Output::Stdout(file)) => file.metadata().is_ok_and(|metadata| metadata.is_file()),
+            _ => true,
+        };
+        is_quiet && self.run.settings.shows_progress
     }
 
     /// Where the result goes: standard output, or the file whose name is made from that of the source.
