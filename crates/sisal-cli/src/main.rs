@@ -14,6 +14,7 @@ mod trace;
 mod wording;
 
 use clap::{Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What the command line says.
@@ -44,10 +45,23 @@ fn main() -> ExitCode {
             Tool::Dump(arguments) => dump::main(arguments),
             Tool::Trace(arguments) => trace::main(arguments),
         },
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
             // If even that can't be said, there is nobody to tell.
             let _ = error.print();
-            ExitCode::from(if error.use_stderr() { usage_code() } else { 0 })
+            ExitCode::from(usage_code())
+        }
+        Err(answer) => tell(&answer),
+    }
+}
+
+/// Prints what was asked for: help, or a version.
+fn tell(answer: &clap::Error) -> ExitCode {
+    let told = inherited::check_stdout().and_then(|()| answer.print()).and_then(|()| std::io::stdout().flush());
+    match told {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sisal: stdout: {}", wording::plain(&error));
+            ExitCode::FAILURE
         }
     }
 }

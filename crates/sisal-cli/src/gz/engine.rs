@@ -48,7 +48,7 @@ pub(super) struct Packed {
 
 impl Engine {
     pub(super) fn new(format: Format, level: u8) -> Engine {
-        let level = i32::from(level).max(FIRST_LEVEL);
+        let level = if level == 0 { 0 } else { i32::from(level).max(FIRST_LEVEL) };
         Engine { format, level, buffers: Spares::default(), results: Spares::default() }
     }
 

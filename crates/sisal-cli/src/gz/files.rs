@@ -32,18 +32,15 @@ impl Run<'_> {
             }
             if is_stdin(file) { self.stdin(&mut table) } else { self.named(file, &mut table) }
         }
-        if !self.is_over()
-            && let Some(sums) = table.sums(self.settings.verbose)
-        {
+        let has_sums = files.len() > 1 && !self.settings.quiet && !self.is_over();
+        if let Some(sums) = table.sums(self.settings.verbose).filter(|_| has_sums) {
             self.print(&sums);
         }
     }
 
     /// Prints on standard output.
     pub(super) fn print(self, text: &str) {
-        let mut stdout = stdout();
-        let written = inherited::check_stdout().and_then(|()| stdout.write_all(text.as_bytes()));
-        if let Err(error) = written.and_then(|()| stdout.flush()) {
+        if let Err(error) = print(text) {
             self.stdout_failed(&error);
         }
     }
@@ -120,6 +117,14 @@ impl Run<'_> {
         paths.sort();
         paths
     }
+}
+
+/// Prints on standard output, all of it now.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    inherited::check_stdout()?;
+    let mut stdout = stdout();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Whether this stands for standard input.

@@ -36,8 +36,12 @@ pub(super) struct Settings {
     pub(super) keep: bool,
     pub(super) force: bool,
     pub(super) recursive: bool,
-    /// Whether to store name and time, or to restore them.
+    /// Whether to store the name, or to restore it.
     pub(super) names: bool,
+    /// The same for the time.
+    pub(super) times: bool,
+    /// Whether output has to be on the disk before its input is removed.
+    pub(super) synchronous: bool,
     pub(super) verbose: bool,
     pub(super) quiet: bool,
     pub(super) suffix: OsString,
@@ -60,6 +64,11 @@ impl Settings {
         };
         // Names and times are stored unless that is unwanted, and restored only if it is wanted.
         let names = if action == Action::Compress { !arguments.no_name } else { arguments.name };
+        let times = match arguments {
+            Arguments { no_time: true, .. } => false,
+            Arguments { time: true, .. } => true,
+            _ => names,
+        };
         let cutting = Cutting {
             size: block_size(&arguments.block_size)?,
             independent: arguments.independent,
@@ -76,7 +85,9 @@ impl Settings {
             force: arguments.force,
             recursive: arguments.recursive,
             names,
-            verbose: arguments.verbose && !arguments.quiet,
+            times,
+            synchronous: arguments.synchronous,
+            verbose: arguments.verbose,
             quiet: arguments.quiet,
             suffix: suffix(arguments.suffix.as_ref(), format)?,
             shows_progress: !arguments.quiet && stderr().is_terminal() && !terminal::is_dumb(),

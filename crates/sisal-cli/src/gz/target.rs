@@ -53,6 +53,13 @@ impl<'a> Target<'a> {
         has_mode.and(self.file.set_times(times))
     }
 
+    /// Waits until the file, and that it is called `path`, is on the disk.
+    pub(super) fn store(&self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+
     /// Keeps the file.
     ///
     /// # Errors
@@ -119,9 +126,9 @@ fn ask(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     say(question + " do you wish to overwrite (y or n)? ");
-    let mut answer = String::new();
-    sisal::blocking(|| stdin().lock().read_line(&mut answer))?;
-    let agrees = answer.trim_start().starts_with(['y', 'Y']);
+    let mut answer = Vec::new();
+    sisal::blocking(|| stdin().lock().read_until(b'\n', &mut answer))?;
+    let agrees = matches!(answer.trim_ascii_start().first(), Some(b'y' | b'Y'));
     if !agrees {
         say(REFUSAL);
     }

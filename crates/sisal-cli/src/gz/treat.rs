@@ -72,8 +72,9 @@ impl<'a> Treatment<'a> {
             workers: sisal::Handle::current().map_or(1, |runtime| runtime.base_workers()),
         };
         let meter = Meter::new(self.source.size());
+        let origin = self.origin(plan.format);
         let totals = shown(self.shows_progress(Some(&output)), &self.source, &meter, || {
-            compress(self.source.input(), output.file(), &plan, &self.origin(), &meter)
+            compress(self.source.input(), output.file(), &plan, &origin, &meter)
         });
         let totals = totals.map_err(|failure| self.tell(failure, Some(&output)))?;
         let saved = i128::from(totals.read) - (i128::from(totals.written) - i128::from(totals.wrapping));
@@ -97,16 +98,22 @@ impl<'a> Treatment<'a> {
     }
 
     /// What the header tells of the file.
-    fn origin(&self) -> Origin {
-        let Settings { names: wanted, .. } = *self.run.settings;
+    fn origin(&self, format: Format) -> Origin {
+        let Settings { names, times, .. } = *self.run.settings;
         let metadata = &self.source.metadata;
-        let modified = metadata.modified().ok().filter(|_| wanted && metadata.is_file());
-        let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
-        Origin {
-            name: self.source.path.as_deref().filter(|_| wanted).and_then(names::in_header),
-            // A time that does not fit is not told.
-            time: since.and_then(|since| u32::try_from(since.as_secs()).ok()).unwrap_or(0),
+        let time = if times && format == Format::Gzip && metadata.is_file() { self.time() } else { 0 };
+        Origin { name: self.source.path.as_deref().filter(|_| names).and_then(names::in_header), time }
+    }
+
+    /// When the file was changed last, as headers have it. A time that does not fit in there, zero among them, is told on standard error only.
+    fn time(&self) -> u32 {
+        let since = self.source.metadata.modified().ok().and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+        let time = since.and_then(|since| u32::try_from(since.as_secs()).ok()).unwrap_or(0);
+        if time == 0 {
+            let message = "warning: file timestamp out of range for gzip format";
+            self.run.report.warning(format_args!("{}: {message}", self.source));
         }
+        time
     }
 
     fn expand(&self) -> Result<(), Told> {
@@ -124,7 +131,7 @@ impl<'a> Treatment<'a> {
         let expanded = self.run_through(intake, content, Some(&output))?;
         let totals = &expanded.totals;
         let saved = i128::from(totals.written) - (i128::from(totals.read) - i128::from(totals.wrapping));
-        let modified = (settings.names && origin.time != 0).then(|| after_epoch(origin.time));
+        let modified = (settings.times && origin.time != 0).then(|| after_epoch(origin.time));
         self.finish(output, modified, &ratio(saved, totals.written), settings.keep)
     }
 
@@ -172,7 +179,7 @@ impl<'a> Treatment<'a> {
             0 => self.source.metadata.modified().unwrap_or(UNIX_EPOCH),
             seconds => after_epoch(seconds),
         };
-        let row = table.row(&expanded, &name.display().to_string(), time, settings.verbose);
+        let row = table.row(&expanded, &name.display().to_string(), time, settings);
         self.run.print(&row);
         Ok(())
     }
@@ -255,11 +262,12 @@ impl<'a> Treatment<'a> {
     /// Keeps the output, and removes the input unless that is to be kept.
     fn finish(&self, output: Output<'_>, modified: Option<SystemTime>, ratio: &str, keep: bool) -> Result<(), Told> {
         let settings = self.run.settings;
+        let done = if keep { "created" } else { "replaced with" };
         let (target, name) = match output {
             Output::Target(target, name) => (target, name),
             Output::Stdout(_) => {
                 let text = match &self.source.path {
-                    Some(path) => format!("{}:\t{ratio} -- replaced with stdout\n", path.display()),
+                    Some(path) => format!("{}:\t{ratio} -- {done} stdout\n", path.display()),
                     None => format!("{ratio}\n"),
                 };
                 tell(settings, text);
@@ -267,11 +275,11 @@ impl<'a> Treatment<'a> {
             }
         };
         let is_alike = target.make_like(&self.source.metadata, modified);
-        target.keep().map_err(|error| self.failed(&name.display().to_string(), &error))?;
+        let is_stored = if settings.synchronous { target.store(&name) } else { Ok(()) };
+        is_stored.and_then(|()| target.keep()).map_err(|error| self.failed(&name.display().to_string(), &error))?;
         if let Err(error) = is_alike {
             self.run.report.warning(format_args!("{}: {}", name.display(), plain(&error)));
         }
-        let done = if keep { "created" } else { "replaced with" };
         tell(settings, format_args!("{}:\t{ratio} -- {done} {}\n", self.source, name.display()));
         if let Some(path) = self.source.path.as_deref().filter(|_| !keep)
             && let Err(error) = sisal::fs::remove_file(path)

@@ -145,6 +145,32 @@ fn without_names_the_output_depends_on_the_bytes_only() {
 }
 
 #[test]
+fn times_are_left_out_without_names() {
+    let directory = Directory::new();
+    set_time(&directory.write("original", b"named"), LONG_AGO);
+    let packed = directory.gz(&["-cm", "original"]).output();
+    assert_eq!((&packed[4..8], &packed[10..19]), (&[0; 4][..], &b"original\0"[..]));
+    assert_eq!(directory.gz(&["-cn", "--time", "original"]).output()[4..8], 1_000_000_000_u32.to_le_bytes());
+    directory.gz(&["original"]).output();
+    fs::rename(directory.path("original.gz"), directory.path("other.gz")).unwrap();
+    set_time(&directory.path("other.gz"), LONG_AGO * 2);
+    directory.gz(&["-dN", "--no-time", "other.gz"]).output();
+    assert_eq!(directory.names(), ["original"]);
+    assert_eq!(modified(&directory.path("original")), LONG_AGO * 2);
+}
+
+#[test]
+fn a_stored_name_that_is_too_long_is_not_used() {
+    let directory = Directory::new();
+    let mut packed = directory.gz(&["-n"]).input(b"bytes").output();
+    packed[3] = 8;
+    packed.splice(10..10, [&[b'x'; 300][..], b"\0"].concat());
+    directory.write("file.gz", &packed);
+    directory.gz(&["-dN", "file.gz"]).output();
+    assert_eq!(directory.names(), ["file"]);
+}
+
+#[test]
 fn a_stored_name_leads_nowhere_else() {
     let directory = Directory::new();
     fs::create_dir(directory.path("inner")).unwrap();

@@ -284,6 +284,26 @@ fn output_that_cant_be_closed_is_not_taken_for_whole() {
 }
 
 #[test]
+fn synchronous_output_is_on_the_disk_with_its_name_before_the_input_is_removed() {
+    // The file, and the directory that knows its name.
+    for what in ["file.gz", "."] {
+        let directory = Directory::new();
+        directory.write("file", b"bytes");
+        let place =
+            if what == "." { directory.path("file").parent().unwrap().to_owned() } else { directory.path(what) };
+        let (place, arguments) = (place.to_str().unwrap(), ["--synchronous", "file"]);
+        let Some(gz) = gz_with_fault(&directory, place, "fsync:error=EIO", &arguments) else { return };
+        let ran = gz.run();
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: file.gz: Input/output error\n"), "{what}");
+        assert_eq!(directory.names(), ["file"], "{what}");
+    }
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    directory.gz(&["-Y", "file"]).output();
+    assert_eq!(directory.names(), ["file.gz"]);
+}
+
+#[test]
 fn standard_output_that_takes_no_more_is_told() {
     let directory = Directory::new();
     directory.write("file", &random(3_000_000, 3));

@@ -7,12 +7,12 @@ use std::fs;
 use std::thread;
 
 /// Runs a shell command on a terminal, at which somebody types.
-fn on_a_terminal(directory: &Directory, command: &str, typed: &str) -> Option<Ran> {
+fn on_a_terminal(directory: &Directory, command: &str, typed: impl AsRef<[u8]>) -> Option<Ran> {
     // It is told the program's name by the environment, as it takes nothing but the command.
     let command = command.replace("gz ", &format!("{SISAL} gz "));
     have("script").then(|| {
         let script = directory.program("script", &["-qec", &command, "/dev/null"]);
-        script.variable("TERM", "xterm").variable("SHELL", "/bin/bash").input(typed.as_bytes()).run()
+        script.variable("TERM", "xterm").variable("SHELL", "/bin/bash").input(typed.as_ref()).run()
     })
 }
 
@@ -32,7 +32,9 @@ fn compressed_data_is_not_written_to_a_terminal() {
 
 #[test]
 fn an_existing_file_is_overwritten_if_somebody_agrees() {
-    for (typed, is_overwritten, code) in [("y\n", true, 0), ("n\n", false, 2), ("\n", false, 2)] {
+    let answers: [(&[u8], bool, i32); 4] =
+        [(b"y\n", true, 0), (b"n\n", false, 2), (b"\n", false, 2), (b"\xff\xfe\n", false, 2)];
+    for (typed, is_overwritten, code) in answers {
         let directory = Directory::new();
         directory.write("file", b"new");
         directory.write("file.gz", b"old");
