@@ -6,6 +6,7 @@ use super::settings::{Action, Settings};
 use super::signals::Signals;
 use super::source::{Found, Source};
 use super::treat::Treatment;
+use super::verbatim::{self, verbatim};
 use crate::inherited;
 use crate::wording::plain;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdin, stdout};
@@ -89,7 +90,7 @@ impl Run<'_> {
             match Source::find(&path, self.settings, self.report) {
                 Found::Nothing => {}
                 Found::Directory if self.settings.recursive => pending.extend(self.entries(&path).into_iter().rev()),
-                Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
+                Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", verbatim(&path))),
                 Found::File(source) => self.file(*source, table),
             }
         }
@@ -110,7 +111,7 @@ impl Run<'_> {
         let mut paths: Vec<PathBuf> = match entries {
             Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
             Err(error) => {
-                self.report.error(format_args!("{}: {}", path.display(), plain(&error)));
+                self.report.error(format_args!("{}: {}", verbatim(&path), plain(&error)));
                 return Vec::new();
             }
         };
@@ -123,7 +124,7 @@ impl Run<'_> {
 pub(super) fn print(text: &str) -> io::Result<()> {
     inherited::check_stdout()?;
     let mut stdout = stdout();
-    stdout.write_all(text.as_bytes())?;
+    stdout.write_all(&verbatim::bytes(text))?;
     stdout.flush()
 }
 

@@ -11,7 +11,7 @@
 //! | [`expand`] | the pipeline that expands; [`intake`]: its input; [`members`]: what follows what in there |
 //! | [`header`] | headers and trailers of the formats; [`checksum`]: what the trailers check |
 //! | [`list`] | the table of `-l`; [`date`]: the time in there; [`progress`]: the bar on a terminal |
-//! | [`report`] | messages and the exit code; [`failure`]: why a file was not treated; [`signals`]: how they end us |
+//! | [`report`] | messages and the exit code; [`verbatim`]: names in there; [`failure`]: why a file was not treated; [`signals`]: how they end us |
 //!
 //! # Both ways
 //! A file is treated in one nursery: a fiber reads, and the nursery's body writes. What is between them holds a bounded number
@@ -43,6 +43,7 @@ mod spares;
 mod target;
 mod treat;
 mod unfinished;
+mod verbatim;
 
 pub(crate) use arguments::Arguments;
 

@@ -1,6 +1,7 @@
 //! How far it is, on a terminal.
 
 use super::report::say;
+use super::verbatim;
 use crate::remote::text::clean;
 use crate::remote::wording::cut;
 use crate::terminal;
@@ -80,7 +81,8 @@ fn show(name: &dyn Display, meter: &Meter) {
     if sisal::sleep(PATIENCE).is_err() {
         return;
     }
-    let name = name.to_string();
+    let name = verbatim::bytes(&name.to_string());
+    let name = String::from_utf8_lossy(&name);
     let name = clean(&name);
     let mut is_shown;
     loop {

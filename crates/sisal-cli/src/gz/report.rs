@@ -1,6 +1,6 @@
 //! Messages, in gzip's words, and the exit code that comes of them.
 
-use super::PROGRAM;
+use super::{PROGRAM, verbatim};
 use std::fmt::Display;
 use std::io::{Write, stderr};
 use std::process::ExitCode;
@@ -66,5 +66,5 @@ impl Report {
 /// Prints on standard error, in one piece.
 pub(super) fn say(message: impl Display) {
     // If standard error is closed, nobody wants to know.
-    let _ = stderr().write_all(message.to_string().as_bytes());
+    let _ = stderr().write_all(&verbatim::bytes(&message.to_string()));
 }

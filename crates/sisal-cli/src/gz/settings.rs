@@ -3,6 +3,7 @@
 use super::arguments::Arguments;
 use super::blocks::{Cutting, DICTIONARY};
 use super::header::Format;
+use super::verbatim::verbatim;
 use crate::terminal;
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
@@ -104,7 +105,7 @@ fn suffix(given: Option<&OsString>, format: Option<Format>) -> Result<OsString, 
     let Some(suffix) = given else { return Ok(format.unwrap_or(Format::Gzip).suffix().into()) };
     let is_possible =
         !suffix.is_empty() && suffix.len() <= LONGEST_SUFFIX && !suffix.as_encoded_bytes().contains(&b'/');
-    if is_possible { Ok(suffix.clone()) } else { Err(format!("invalid suffix '{}'", suffix.display())) }
+    if is_possible { Ok(suffix.clone()) } else { Err(format!("invalid suffix '{}'", verbatim(&suffix))) }
 }
 
 /// Reads a size: in KiB as in pigz, or with a unit.

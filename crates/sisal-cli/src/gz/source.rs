@@ -4,6 +4,7 @@ use super::input::Input;
 use super::names;
 use super::report::Report;
 use super::settings::{Action, Settings};
+use super::verbatim::verbatim;
 use crate::inherited;
 use crate::wording::plain;
 use rustix::fs::OFlags;
@@ -54,7 +55,7 @@ impl Source {
         let (file, metadata) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                report.error(format_args!("{}: {}", path.display(), plain(&error)));
+                report.error(format_args!("{}: {}", verbatim(&path), plain(&error)));
                 return Found::Nothing;
             }
         };
@@ -64,7 +65,7 @@ impl Source {
         if settings.writes_files()
             && let Some(reason) = unfit(&metadata, settings.force)
         {
-            report.warning(format_args!("{} {reason}", path.display()));
+            report.warning(format_args!("{} {reason}", verbatim(&path)));
             return Found::Nothing;
         }
         Found::File(Box::new(Source { file, metadata, path: Some(path) }))
@@ -84,7 +85,7 @@ impl Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
-            Some(path) => path.display().fmt(f),
+            Some(path) => verbatim(path).fmt(f),
             None => f.write_str("stdin"),
         }
     }

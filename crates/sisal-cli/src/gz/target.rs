@@ -3,6 +3,7 @@
 use super::PROGRAM;
 use super::report::say;
 use super::unfinished::{Unfinished, UnfinishedGuard};
+use super::verbatim::verbatim;
 use sisal::fs::{File, FileTimes, Metadata, Permissions};
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
@@ -120,7 +121,7 @@ pub(super) fn make_way(path: &Path, source: &Metadata, force: bool) -> io::Resul
 /// Asks whoever sits at the terminal whether a file may be overwritten; without a terminal it may not.
 fn ask(path: &Path) -> io::Result<bool> {
     const REFUSAL: &str = "\tnot overwritten\n";
-    let question = format!("{PROGRAM}: {} already exists;", path.display());
+    let question = format!("{PROGRAM}: {} already exists;", verbatim(&path));
     if !stdin().is_terminal() {
         say(question + REFUSAL);
         return Ok(false);

@@ -13,6 +13,7 @@ use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
 use super::target::{Target, Way, make_way};
+use super::verbatim::verbatim;
 use crate::inherited;
 use crate::wording::plain;
 use sisal::fs::File;
@@ -62,7 +63,7 @@ impl<'a> Treatment<'a> {
     fn compress(&self) -> Result<(), Told> {
         let settings = self.run.settings;
         let output = self.output(|path| match names::present_suffix(path, &settings.suffix) {
-            Some(suffix) if !settings.force => Err(format!("already has {} suffix -- unchanged", suffix.display())),
+            Some(suffix) if !settings.force => Err(format!("already has {} suffix -- unchanged", verbatim(&suffix))),
             _ => Ok(names::with_suffix(path, &settings.suffix)),
         })?;
         let plan = Plan {
@@ -140,7 +141,7 @@ impl<'a> Treatment<'a> {
         match &self.source.path {
             Some(path) if names::without_suffix(path, &self.run.settings.suffix).is_none() => {
                 if self.is_to_be_told() {
-                    self.run.report.warning(format_args!("{}: unknown suffix -- ignored", path.display()));
+                    self.run.report.warning(format_args!("{}: unknown suffix -- ignored", verbatim(&path)));
                 }
                 Err(Told)
             }
@@ -157,7 +158,7 @@ impl<'a> Treatment<'a> {
         self.check_suffix_in_directories()?;
         let (intake, content, _) = self.begin(false)?;
         self.run_through(intake, content, None)?;
-        let prefix = self.source.path.as_ref().map_or(String::new(), |path| format!("{}:\t", path.display()));
+        let prefix = self.source.path.as_ref().map_or(String::new(), |path| format!("{}:\t", verbatim(&path)));
         tell(self.run.settings, format_args!("{prefix} OK\n"));
         Ok(())
     }
@@ -179,7 +180,7 @@ impl<'a> Treatment<'a> {
             0 => self.source.metadata.modified().unwrap_or(UNIX_EPOCH),
             seconds => after_epoch(seconds),
         };
-        let row = table.row(&expanded, &name.display().to_string(), time, settings);
+        let row = table.row(&expanded, &verbatim(&name).to_string(), time, settings);
         self.run.print(&row);
         Ok(())
     }
@@ -237,25 +238,25 @@ impl<'a> Treatment<'a> {
         };
         let target = name(path).map_err(|reason| {
             if self.is_to_be_told() {
-                self.run.report.notice(format_args!("{} {reason}", path.display()));
+                self.run.report.notice(format_args!("{} {reason}", verbatim(&path)));
             }
             Told
         })?;
         let way = make_way(&target, &self.source.metadata, self.run.settings.force);
-        match way.map_err(|error| self.failed(&target.display().to_string(), &error))? {
+        match way.map_err(|error| self.failed(&verbatim(&target).to_string(), &error))? {
             Way::Free => {}
             Way::Taken => {
                 self.run.report.note_warning();
                 return Err(Told);
             }
             Way::Source => {
-                let (source, target) = (path.display(), target.display());
+                let (source, target) = (verbatim(&path), verbatim(&target));
                 self.run.report.error(format_args!("{source} and {target} are the same file"));
                 return Err(Told);
             }
         }
         let made = Target::create(&target, self.run.signals.unfinished());
-        let made = made.map_err(|error| self.failed(&target.display().to_string(), &error))?;
+        let made = made.map_err(|error| self.failed(&verbatim(&target).to_string(), &error))?;
         Ok(Output::Target(made, target))
     }
 
@@ -267,7 +268,7 @@ impl<'a> Treatment<'a> {
             Output::Target(target, name) => (target, name),
             Output::Stdout(_) => {
                 let text = match &self.source.path {
-                    Some(path) => format!("{}:\t{ratio} -- {done} stdout\n", path.display()),
+                    Some(path) => format!("{}:\t{ratio} -- {done} stdout\n", verbatim(&path)),
                     None => format!("{ratio}\n"),
                 };
                 tell(settings, text);
@@ -276,15 +277,15 @@ impl<'a> Treatment<'a> {
         };
         let is_alike = target.make_like(&self.source.metadata, modified);
         let is_stored = if settings.synchronous { target.store(&name) } else { Ok(()) };
-        is_stored.and_then(|()| target.keep()).map_err(|error| self.failed(&name.display().to_string(), &error))?;
+        is_stored.and_then(|()| target.keep()).map_err(|error| self.failed(&verbatim(&name).to_string(), &error))?;
         if let Err(error) = is_alike {
-            self.run.report.warning(format_args!("{}: {}", name.display(), plain(&error)));
+            self.run.report.warning(format_args!("{}: {}", verbatim(&name), plain(&error)));
         }
-        tell(settings, format_args!("{}:\t{ratio} -- {done} {}\n", self.source, name.display()));
+        tell(settings, format_args!("{}:\t{ratio} -- {done} {}\n", self.source, verbatim(&name)));
         if let Some(path) = self.source.path.as_deref().filter(|_| !keep)
             && let Err(error) = sisal::fs::remove_file(path)
         {
-            self.run.report.warning(format_args!("{}: {}", path.display(), plain(&error)));
+            self.run.report.warning(format_args!("{}: {}", verbatim(&path), plain(&error)));
         }
         Ok(())
     }
@@ -305,7 +306,9 @@ impl<'a> Treatment<'a> {
         let source = self.source.to_string();
         match (failure, output) {
             (Failure::Input(error), _) => self.failed(&source, &error),
-            (Failure::Output(error), Some(Output::Target(_, name))) => self.failed(&name.display().to_string(), &error),
+            (Failure::Output(error), Some(Output::Target(_, name))) => {
+                self.failed(&verbatim(&name).to_string(), &error)
+            }
             (Failure::Output(error), _) => {
                 self.run.stdout_failed(&error);
                 Told

@@ -2,7 +2,9 @@
 
 use crate::program::{Directory, SISAL, have, skip};
 use crate::samples::text;
+use std::ffi::OsStr;
 use std::fs::{self, FileTimes, Permissions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -317,4 +319,23 @@ fn pigz_restores_what_is_stored_here() {
     fs::rename(directory.path("original.gz"), directory.path("other.gz")).unwrap();
     directory.program("pigz", &["-dN", "other.gz"]).output();
     assert_eq!(directory.names(), ["original"]);
+}
+
+#[test]
+fn names_are_printed_byte_by_byte_whatever_they_are() {
+    const MARKS: &str = "\u{10ff00}\u{10ffe9}";
+    let directory = Directory::new();
+    let commands = ["-kv NAME", "-lN NAME.gz", "-tv NAME.gz", "-d NAME", "-kv NAME", "NAME.missing", "NAME.gz"];
+    for name in [&b"caf\xe9"[..], b"\xff\xfe whole \xc3\xa9 and half \xc3", MARKS.as_bytes()] {
+        let name = OsStr::from_bytes(name);
+        fs::write(directory.path(name), b"bytes").unwrap();
+        for command in commands {
+            let command = format!("\"$0\" gz {} > said 2>&1", command.replace("NAME", "\"$1\""));
+            directory.program("bash", &["-c", &command, SISAL]).argument(name).run();
+            let said = directory.read("said");
+            assert!(said.windows(name.len()).any(|part| part == name.as_bytes()), "{command}: {said:?}");
+        }
+        fs::remove_file(directory.path(name)).unwrap();
+        fs::remove_file(directory.path(OsStr::from_bytes(&[name.as_bytes(), b".gz"].concat()))).unwrap();
+    }
 }
