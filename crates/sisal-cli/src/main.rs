@@ -2,16 +2,19 @@
 //!
 //! - [`gz`]: a parallel gzip and gunzip.
 //! - [`top`]: shows what the fibers of another process do; [`dump`] and [`trace`] print and record it. [`remote`]: how they ask it.
-//! - [`wording`]: what all of them share.
+//! - [`inherited`], [`terminal`], [`wording`]: what all of them share.
 
 mod dump;
 mod gz;
+mod inherited;
 mod remote;
+mod terminal;
 mod top;
 mod trace;
 mod wording;
 
 use clap::{Parser, Subcommand};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What the command line says.
@@ -42,10 +45,23 @@ fn main() -> ExitCode {
             Tool::Dump(arguments) => dump::main(arguments),
             Tool::Trace(arguments) => trace::main(arguments),
         },
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
             // If even that can't be said, there is nobody to tell.
             let _ = error.print();
-            ExitCode::from(if error.use_stderr() { usage_code() } else { 0 })
+            ExitCode::from(usage_code())
+        }
+        Err(answer) => tell(&answer),
+    }
+}
+
+/// Prints what was asked for: help, or a version.
+fn tell(answer: &clap::Error) -> ExitCode {
+    let told = inherited::check_stdout().and_then(|()| answer.print()).and_then(|()| std::io::stdout().flush());
+    match told {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sisal: stdout: {}", wording::plain(&error));
+            ExitCode::FAILURE
         }
     }
 }

@@ -6,10 +6,12 @@ use crate::remote::{Answer, Failure, HOW_TO_SERVE, Remote, RemoteArguments, stdo
 use crate::wording::plain;
 use clap::Args;
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,6 +21,10 @@ const STDOUT: &str = "-";
 /// What a process is ready to record.
 const SHORTEST: f64 = 0.1;
 const LONGEST: f64 = 60.0;
+/// As many links as Linux follows.
+const MOST_LINKS: usize = 40;
+/// A mode for nobody else.
+const PRIVATE: u32 = 0o600;
 
 /// What was said on the command line.
 #[derive(Args, Debug)]
@@ -85,8 +91,7 @@ fn record(remote: &Remote, seconds: f64) -> Result<Answer, Failure> {
 
 /// Where to write. Looked at before there is anything, so that nobody waits a minute to hear that it can't be written.
 fn target(path: &Path) -> io::Result<PathBuf> {
-    // What a link leads to is replaced, not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = followed(path)?;
     match fs::metadata(&target) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(metadata) if !metadata.is_file() => Ok(target),
@@ -97,11 +102,24 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+/// What a link leads to, whether that is there or not: it is replaced, not the link.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(to) => path = folder(&path).join(to),
+            // No link, or nothing at all.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes beside the file, and puts that in its place when it is whole. Devices and pipes are written to as they are.
+/// Writes beside the file, and puts that in its place, with its mode, when it is whole. Devices and pipes are written to as they are.
 fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return File::options().write(true).open(path)?.write_all(bytes);
@@ -110,8 +128,19 @@ fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
     name.push(format!(".{}.part", std::process::id()));
     let part = folder(path).join(name);
-    let mut file = File::create_new(&part)?;
-    let saved = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&part, path));
+    let old = fs::metadata(path).ok().map(|metadata| metadata.permissions());
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    if old.is_some() {
+        // Until it has the mode of the one that it replaces.
+        options.mode(PRIVATE);
+    }
+    let mut file = options.open(&part)?;
+    let has_mode = old.map_or(Ok(()), |mode| file.set_permissions(mode));
+    let saved = has_mode
+        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&part, path));
     if saved.is_err() {
         // What went wrong first is told.
         let _ = fs::remove_file(&part);

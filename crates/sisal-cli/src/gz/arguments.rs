@@ -1,6 +1,7 @@
 //! The command line: gzip's options, and those of pigz that make sense here.
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -15,11 +16,16 @@ const DEFAULT_LEVEL: u8 = 6;
 Each FILE is replaced by one with the suffix .gz, or back, keeping its mode and times. Without FILE, or where FILE is -, \
 standard input is compressed to standard output. What is written can be read by gzip, and by everything that reads its files; what is read \
 may be in gzip's or zlib's format.",
-    after_help = "Exit code: 0 if all is well, 1 after an error, 2 after a warning."
+    after_help = "Exit code: 0 if all is well, 1 after an error, 2 after a warning.
+
+Options are taken from the command line only: the variables GZIP and PIGZ are not heeded.",
+    version,
+    display_name = "sisal gz",
+    infer_long_args = true
 )]
 pub(crate) struct Arguments {
     /// Files to compress or expand; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(super) files: Vec<PathBuf>,
 
     /// Expand
@@ -53,11 +59,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) level: Level,
 
-    /// Use N workers [default: one for each CPU this process may use]
+    /// Use N workers, from 1 to 1024 [default: one for each CPU this process may use]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) processes: Option<u16>,
 
-    /// Compress in blocks of SIZE: in KiB, or with K or M behind
+    /// Compress in blocks of SIZE, from 32K to 512M: in KiB, or with K or M behind
     #[arg(short, long = "blocksize", value_name = "SIZE", default_value = "128K")]
     pub(super) block_size: String,
 
@@ -77,13 +83,25 @@ pub(crate) struct Arguments {
     #[arg(short = 'N', long, overrides_with = "no_name")]
     pub(super) name: bool,
 
+    /// Do not store or restore the time of the file, whatever is done with its name
+    #[arg(short = 'm', long, overrides_with = "time")]
+    pub(super) no_time: bool,
+
+    /// Store or restore the time of the file, whatever is done with its name
+    #[arg(short = 'M', long, overrides_with = "no_time")]
+    pub(super) time: bool,
+
     /// Say what is done
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "quiet")]
     pub(super) verbose: bool,
 
     /// Be silent about warnings, and show no progress
-    #[arg(short, long)]
+    #[arg(short, long, visible_alias = "silent", overrides_with = "verbose")]
     pub(super) quiet: bool,
+
+    /// Wait until output is on the disk, before its input is removed
+    #[arg(short = 'Y', long)]
+    pub(super) synchronous: bool,
 
     /// Use this suffix in place of .gz (.zz for zlib, .deflate for raw data)
     #[arg(short = 'S', long, value_name = "SUFFIX")]
@@ -96,12 +114,23 @@ pub(crate) struct Arguments {
     /// The compressed data is raw deflate
     #[arg(long)]
     pub(super) raw: bool,
+
+    /// Tell under which license this program is
+    #[arg(short = 'L', long)]
+    pub(super) license: bool,
+
+    // For texts of systems that end lines otherwise, of which this is none.
+    #[arg(short, long, hide = true)]
+    pub(super) ascii: bool,
 }
 
 /// The level: the last that was given counts.
 #[derive(Args, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "that is what such options are")]
 pub(super) struct Level {
+    /// Store without compressing
+    #[arg(short = '0', overrides_with_all = Level::ALL)]
+    level_0: bool,
     /// Compress fast
     #[arg(short = '1', long = "fast", overrides_with_all = Level::ALL)]
     level_1: bool,
@@ -113,7 +142,7 @@ pub(super) struct Level {
     level_4: bool,
     #[arg(short = '5', hide = true, overrides_with_all = Level::ALL)]
     level_5: bool,
-    /// Compress as usual; all levels from -1 to -9 can be given
+    /// Compress as usual; all levels from -0 to -9 can be given
     #[arg(short = '6', overrides_with_all = Level::ALL)]
     level_6: bool,
     #[arg(short = '7', hide = true, overrides_with_all = Level::ALL)]
@@ -126,11 +155,12 @@ pub(super) struct Level {
 }
 
 impl Level {
-    const ALL: [&str; 9] =
-        ["level_1", "level_2", "level_3", "level_4", "level_5", "level_6", "level_7", "level_8", "level_9"];
+    const ALL: [&str; 10] =
+        ["level_0", "level_1", "level_2", "level_3", "level_4", "level_5", "level_6", "level_7", "level_8", "level_9"];
 
     pub(super) fn chosen(&self) -> u8 {
         let given = [
+            self.level_0,
             self.level_1,
             self.level_2,
             self.level_3,
@@ -141,7 +171,7 @@ impl Level {
             self.level_8,
             self.level_9,
         ];
-        (1..).zip(given).find_map(|(level, is_given)| is_given.then_some(level)).unwrap_or(DEFAULT_LEVEL)
+        (0..).zip(given).find_map(|(level, is_given)| is_given.then_some(level)).unwrap_or(DEFAULT_LEVEL)
     }
 }
 
@@ -175,6 +205,7 @@ mod tests {
         assert_eq!(parse("").unwrap().level.chosen(), 6);
         assert_eq!(parse("-19 -3").unwrap().level.chosen(), 3);
         assert_eq!(parse("-99 --fast").unwrap().level.chosen(), 1);
+        assert_eq!(parse("-90").unwrap().level.chosen(), 0);
     }
 
     #[test]

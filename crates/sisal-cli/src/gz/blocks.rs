@@ -20,6 +20,9 @@ const CUT_MASK: u32 = (1 << CUT_BITS) - 1;
 /// The hash at a cut. Anything but what long runs of one byte hash to.
 const CUT: u32 = CUT_MASK >> 1;
 
+/// Bytes that are read into a buffer at once, at most.
+const GROWTH: usize = 4 << 20;
+
 /// A piece of the input.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -92,15 +95,17 @@ struct Start {
 }
 
 impl<'a, R: Read> Blocks<'a, R> {
-    pub(super) fn new(input: R, cutting: Cutting, buffers: &'a Spares<Vec<u8>>) -> Blocks<'a, R> {
-        let buffer = fresh(cutting, buffers);
-        Blocks { input, cutting, buffers, next: Some(Start { buffer, start: 0, end: 0 }) }
+    /// # Errors
+    /// If there is no memory for a block.
+    pub(super) fn new(input: R, cutting: Cutting, buffers: &'a Spares<Vec<u8>>) -> Result<Blocks<'a, R>, Failure> {
+        let buffer = fresh(cutting, buffers)?;
+        Ok(Blocks { input, cutting, buffers, next: Some(Start { buffer, start: 0, end: 0 }) })
     }
 
     /// The next block; none after the last. An empty input has one, which is empty.
     pub(super) fn next(&mut self) -> Result<Option<Block>, Failure> {
         let Some(Start { mut buffer, start, end: known }) = self.next.take() else { return Ok(None) };
-        let filled = fill(&mut self.input, &mut buffer[..start + self.cutting.size], known)?;
+        let filled = fill(&mut self.input, &mut buffer, known, start + self.cutting.size)?;
         // Less than there is room for: there is no more.
         let full = filled == start + self.cutting.size;
         let mut cuts = if self.cutting.rsyncable { cuts(&buffer[start..filled], start) } else { Vec::new() };
@@ -119,14 +124,15 @@ impl<'a, R: Read> Blocks<'a, R> {
 
     /// Begins the block after `before`, of which `known` has been read; none if there is nothing to read any more.
     fn begin(&mut self, before: &[u8], known: &[u8]) -> Result<Option<Start>, Failure> {
-        let mut buffer = fresh(self.cutting, self.buffers);
+        let mut buffer = fresh(self.cutting, self.buffers)?;
         let start = if self.cutting.independent { 0 } else { before.len().min(DICTIONARY) };
-        buffer[..start].copy_from_slice(&before[before.len() - start..]);
         let mut end = start + known.len();
+        let most = end + DICTIONARY.min(self.cutting.size - known.len());
+        grow(&mut buffer, most);
+        buffer[..start].copy_from_slice(&before[before.len() - start..]);
         buffer[start..end].copy_from_slice(known);
         if known.is_empty() {
             // Only a look whether there is more: reading on now would keep the block before from being compressed.
-            let most = buffer.len().min(start + DICTIONARY.min(self.cutting.size));
             end += read(&mut self.input, &mut buffer[start..most])?;
         }
         if end == start {
@@ -137,14 +143,26 @@ impl<'a, R: Read> Blocks<'a, R> {
     }
 }
 
-fn fresh(cutting: Cutting, buffers: &Spares<Vec<u8>>) -> Vec<u8> {
-    buffers.take(|| vec![0; DICTIONARY + cutting.size])
+/// A buffer with the capacity for a dictionary and a block.
+fn fresh(cutting: Cutting, buffers: &Spares<Vec<u8>>) -> Result<Vec<u8>, Failure> {
+    let mut buffer = buffers.take(Vec::new);
+    let missing = (DICTIONARY + cutting.size).saturating_sub(buffer.len());
+    buffer.try_reserve_exact(missing).map_err(Failure::memory)?;
+    Ok(buffer)
 }
 
-/// Reads until the buffer is full or the input has ended. Returns how much of the buffer is filled.
-fn fill(input: &mut impl Read, buffer: &mut [u8], mut filled: usize) -> Result<usize, Failure> {
-    while filled < buffer.len() {
-        match read(input, &mut buffer[filled..])? {
+/// So much of the buffer at least is no longer mere capacity.
+fn grow(buffer: &mut Vec<u8>, size: usize) {
+    debug_assert!(size <= buffer.capacity(), "INVARIANT: there is room for a whole block");
+    buffer.resize(buffer.len().max(size), 0);
+}
+
+/// Reads until so much of the buffer is filled, or the input has ended. Returns how much is filled.
+fn fill(input: &mut impl Read, buffer: &mut Vec<u8>, mut filled: usize, size: usize) -> Result<usize, Failure> {
+    while filled < size {
+        // By and by: a short input does not need all the memory that a large block would.
+        grow(buffer, size.min(filled + GROWTH));
+        match read(input, &mut buffer[filled..size.min(filled + GROWTH)])? {
             0 => break,
             count => filled += count,
         }
@@ -184,7 +202,7 @@ mod tests {
 
     fn blocks(input: &[u8], cutting: Cutting) -> Vec<Block> {
         let spares = Spares::default();
-        let mut blocks = Blocks::new(input, cutting, &spares);
+        let mut blocks = Blocks::new(input, cutting, &spares).unwrap();
         std::iter::from_fn(|| blocks.next().unwrap()).collect()
     }
 

@@ -26,6 +26,8 @@ use std::sync::Arc;
 /// Blocks under way for each worker. Reader and writer have to wait for the block that their worker is at, each time they have waited for something
 /// else: what is done meanwhile, and what is to be done, is this. (4 are enough, and 16 no faster: `gz-compress`.)
 const BLOCKS_PER_WORKER: usize = 8;
+/// Bytes under way, at most, unless blocks are so large that less than one for each worker and one more would fit.
+const MOST_UNDER_WAY: usize = 64 << 20;
 /// Bytes that are written at once, at least. A write is a wait, after which the writer has to wait for the block that its worker is at.
 const WRITE: usize = 256 << 10;
 
@@ -47,6 +49,12 @@ pub(super) struct Totals {
     pub(super) wrapping: u64,
 }
 
+/// How many blocks of this size may be under way.
+fn under_way(workers: usize, size: usize) -> usize {
+    let fitting = (MOST_UNDER_WAY / size).max(workers + 1);
+    fitting.min(workers * BLOCKS_PER_WORKER)
+}
+
 /// Compresses all of `input` into `output`.
 pub(super) fn compress(
     input: Input<'_>,
@@ -56,7 +64,7 @@ pub(super) fn compress(
     meter: &Meter,
 ) -> Result<Totals, Failure> {
     let engine = Arc::new(Engine::new(plan.format, plan.level));
-    let (sender, receiver) = ordered(plan.workers * BLOCKS_PER_WORKER);
+    let (sender, receiver) = ordered(under_way(plan.workers, plan.cutting.size));
     let totals = sisal::nursery(|nursery| {
         let engine_of_reader = Arc::clone(&engine);
         let reader = move || unless_ended(read(input, plan.cutting, &engine_of_reader, &sender, meter)).map(drop);
@@ -71,10 +79,10 @@ fn read(
     input: Input<'_>,
     cutting: Cutting,
     engine: &Arc<Engine>,
-    sender: &OrderedSender<Packed>,
+    sender: &OrderedSender<Result<Packed, Failure>>,
     meter: &Meter,
 ) -> Result<(), Failure> {
-    let mut blocks = Blocks::new(input, cutting, &engine.buffers);
+    let mut blocks = Blocks::new(input, cutting, &engine.buffers)?;
     while let Some(block) = blocks.next()? {
         sisal::check_cancelled()?;
         meter.read(block.bytes().len());
@@ -90,7 +98,7 @@ fn write(
     plan: &Plan,
     origin: &Origin,
     engine: &Engine,
-    receiver: &OrderedReceiver<Packed>,
+    receiver: &OrderedReceiver<Result<Packed, Failure>>,
 ) -> Result<Totals, Failure> {
     let mut sum = Checksum::new(plan.format);
     let mut pending = plan.format.header(plan.level, origin);
@@ -99,13 +107,20 @@ fn write(
     loop {
         sisal::check_cancelled()?;
         let packed = match receiver.recv() {
-            Ok(packed) => packed,
+            Ok(packed) => packed?,
             Err(OrderedRecvError::Panicked(panic)) => std::panic::resume_unwind(panic.into_payload()),
             // The reader has ended before the input did, and says why; or something else has ended us both.
             Err(_) => return Err(Failure::Ended),
         };
         sum.join(&packed.sum);
-        pending.extend_from_slice(&packed.bytes);
+        // What is large enough is not copied first.
+        if packed.bytes.len() >= WRITE {
+            written += put(output, &mut pending)?;
+            (&*output).write_all(&packed.bytes).map_err(Failure::Output)?;
+            written += packed.bytes.len() as u64;
+        } else {
+            pending.extend_from_slice(&packed.bytes);
+        }
         engine.recycle(packed.bytes);
         if packed.last {
             let trailer = plan.format.trailer(&sum);
@@ -113,12 +128,32 @@ fn write(
             pending.extend(trailer);
         }
         if packed.last || pending.len() >= WRITE {
-            (&*output).write_all(&pending).map_err(Failure::Output)?;
-            written += pending.len() as u64;
-            pending.clear();
+            written += put(output, &mut pending)?;
         }
         if packed.last {
             return Ok(Totals { read: sum.length(), written, wrapping });
         }
+    }
+}
+
+/// Writes what is pending. Returns how much that was.
+fn put(mut output: &File, pending: &mut Vec<u8>) -> Result<u64, Failure> {
+    output.write_all(pending).map_err(Failure::Output)?;
+    let count = pending.len() as u64;
+    pending.clear();
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_blocks_are_under_way_for_each_worker_but_no_more_than_fit_into_memory() {
+        const KIB: usize = 1 << 10;
+        const MIB: usize = 1 << 20;
+        assert_eq!([1, 2, 64].map(|workers| under_way(workers, 128 * KIB)), [8, 16, 512]);
+        assert_eq!([1, 2, 64].map(|workers| under_way(workers, 16 * MIB)), [4, 4, 65]);
+        assert_eq!([1, 2, 64].map(|workers| under_way(workers, 512 * MIB)), [2, 3, 65]);
     }
 }

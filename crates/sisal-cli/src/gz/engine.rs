@@ -13,6 +13,7 @@
 
 use super::blocks::Block;
 use super::checksum::Checksum;
+use super::failure::Failure;
 use super::header::Format;
 use super::spares::Spares;
 use zlib_rs::{Deflate, DeflateFlush, Status};
@@ -47,12 +48,15 @@ pub(super) struct Packed {
 
 impl Engine {
     pub(super) fn new(format: Format, level: u8) -> Engine {
-        let level = i32::from(level).max(FIRST_LEVEL);
+        let level = if level == 0 { 0 } else { i32::from(level).max(FIRST_LEVEL) };
         Engine { format, level, buffers: Spares::default(), results: Spares::default() }
     }
 
     /// Compresses a block.
-    pub(super) fn pack(&self, block: Block) -> Packed {
+    ///
+    /// # Errors
+    /// If there is no memory for what it becomes.
+    pub(super) fn pack(&self, block: Block) -> Result<Packed, Failure> {
         let mut sum = Checksum::new(self.format);
         sum.update(block.bytes());
         // A new one for each, though that takes 40 us: one that was used before and reset finds other matches now and then, and
@@ -68,10 +72,15 @@ impl Engine {
         let count = segments.len();
         for (number, segment) in segments.enumerate() {
             let ends = last && number + 1 == count;
-            deflate(&mut state, segment, &mut bytes, if ends { DeflateFlush::Finish } else { DeflateFlush::SyncFlush });
+            deflate(
+                &mut state,
+                segment,
+                &mut bytes,
+                if ends { DeflateFlush::Finish } else { DeflateFlush::SyncFlush },
+            )?;
         }
         self.buffers.give_back(block.into_buffer());
-        Packed { bytes, sum, last }
+        Ok(Packed { bytes, sum, last })
     }
 
     /// Takes back what has been written.
@@ -82,10 +91,11 @@ impl Engine {
 }
 
 /// Appends what the segment is deflated to.
-fn deflate(state: &mut Deflate, mut segment: &[u8], into: &mut Vec<u8>, flush: DeflateFlush) {
+fn deflate(state: &mut Deflate, mut segment: &[u8], into: &mut Vec<u8>, flush: DeflateFlush) -> Result<(), Failure> {
     let mut room = zlib_rs::compress_bound(segment.len()) + FLUSH_ROOM;
     loop {
         let filled = into.len();
+        into.try_reserve(room).map_err(Failure::memory)?;
         into.resize(filled + room, 0);
         let (read, written) = (state.total_in(), state.total_out());
         let status = state.compress(segment, &mut into[filled..], flush);
@@ -93,9 +103,9 @@ fn deflate(state: &mut Deflate, mut segment: &[u8], into: &mut Vec<u8>, flush: D
         into.truncate(filled + made);
         segment = &segment[(state.total_in() - read) as usize..];
         match status {
-            Ok(Status::StreamEnd) => return,
+            Ok(Status::StreamEnd) => return Ok(()),
             // It stopped for another reason than want of room.
-            Ok(_) if flush != DeflateFlush::Finish && made < room => return,
+            Ok(_) if flush != DeflateFlush::Finish && made < room => return Ok(()),
             Ok(_) => room = zlib_rs::compress_bound(segment.len()) + FLUSH_ROOM,
             Err(error) => unreachable!("INVARIANT: the state was set up well: {error:?}"),
         }

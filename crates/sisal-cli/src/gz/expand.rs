@@ -67,8 +67,8 @@ pub(super) struct Expanded {
 
 /// What the input consists of.
 pub(super) enum Content {
-    /// Members in this format; the header of the first, of this size, has been read.
-    Members { format: Format, header: u64 },
+    /// Members in this format; the header of the first, of this size, has been read. Behind the last there may be `plain` data.
+    Members { format: Format, header: u64, plain: bool },
     /// Data that is not compressed, which begins with these bytes.
     Plain(Vec<u8>),
 }
@@ -84,7 +84,7 @@ pub(super) fn expand(
     let (to_expander, chunks) = bounded(UNDER_WAY);
     let (to_writer, messages) = bounded(UNDER_WAY);
     let (format, wrapping) = match content {
-        Content::Members { format, header } => (format, header + trailer_size(format)),
+        Content::Members { format, header, .. } => (format, header + trailer_size(format)),
         Content::Plain(_) => (Format::Raw, 0),
     };
     let spares = &Spares::default();
@@ -160,7 +160,10 @@ impl Pieces<'_> {
     /// The expander.
     fn expand(mut self, mut intake: Intake<impl Chunks>, content: Content) -> Result<(), Failure> {
         let rest = match content {
-            Content::Members { format, .. } => members::expand(&mut intake, format, &mut self),
+            Content::Members { format, plain, .. } => match members::expand(&mut intake, format, plain, &mut self) {
+                Ok(Rest::Plain(start)) => self.copy(&mut intake, &start),
+                rest => rest,
+            },
             Content::Plain(start) => self.copy(&mut intake, &start),
         };
         // What is right before a defect is written all the same, as far as it goes.

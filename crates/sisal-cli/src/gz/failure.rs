@@ -1,5 +1,6 @@
 //! Why a file was not treated.
 
+use std::collections::TryReserveError;
 use std::fmt;
 use std::io;
 
@@ -39,6 +40,13 @@ pub(super) enum Defect {
     Checksum,
     /// The length is another.
     Length,
+}
+
+impl Failure {
+    /// There is no memory for a block of the input.
+    pub(super) fn memory(_: TryReserveError) -> Failure {
+        Failure::Input(io::ErrorKind::OutOfMemory.into())
+    }
 }
 
 impl From<Defect> for Failure {

@@ -6,6 +6,8 @@ use super::settings::{Action, Settings};
 use super::signals::Signals;
 use super::source::{Found, Source};
 use super::treat::Treatment;
+use super::verbatim::{self, verbatim};
+use crate::inherited;
 use crate::wording::plain;
 use std::io::{self, ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
@@ -26,31 +28,36 @@ impl Run<'_> {
             self.stdin(&mut table);
         }
         for file in files {
-            if self.signals.have_come() {
+            if self.is_over() {
                 return;
             }
             if is_stdin(file) { self.stdin(&mut table) } else { self.named(file, &mut table) }
         }
-        if let Some(sums) = table.sums(self.settings.verbose) {
+        let has_sums = files.len() > 1 && !self.settings.quiet && !self.is_over();
+        if let Some(sums) = table.sums(self.settings.verbose).filter(|_| has_sums) {
             self.print(&sums);
         }
     }
 
     /// Prints on standard output.
     pub(super) fn print(self, text: &str) {
-        let mut stdout = stdout();
-        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        if let Err(error) = print(text) {
             self.stdout_failed(&error);
         }
     }
 
     /// Standard output takes no more.
     pub(super) fn stdout_failed(self, error: &io::Error) {
-        if error.kind() == ErrorKind::BrokenPipe {
+        if error.kind() == ErrorKind::BrokenPipe && !inherited::ignores_broken_pipes() {
             // As a program ends that does not catch the signal: nobody reads, and there is nobody to tell.
             self.signals.end_by_broken_pipe();
         }
-        self.report.error(format_args!("stdout: {}", plain(error)));
+        self.report.fatal_error(format_args!("stdout: {}", plain(error)));
+    }
+
+    /// Whether no more files are to be treated.
+    fn is_over(self) -> bool {
+        self.signals.have_come() || self.report.is_over()
     }
 
     fn stdin(self, table: &mut Table) {
@@ -77,13 +84,13 @@ impl Run<'_> {
     fn named(self, path: &Path, table: &mut Table) {
         let mut pending = vec![path.to_owned()];
         while let Some(path) = pending.pop() {
-            if self.signals.have_come() {
+            if self.is_over() {
                 return;
             }
             match Source::find(&path, self.settings, self.report) {
                 Found::Nothing => {}
                 Found::Directory if self.settings.recursive => pending.extend(self.entries(&path).into_iter().rev()),
-                Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", path.display())),
+                Found::Directory => self.report.warning(format_args!("{} is a directory -- ignored", verbatim(&path))),
                 Found::File(source) => self.file(*source, table),
             }
         }
@@ -104,13 +111,21 @@ impl Run<'_> {
         let mut paths: Vec<PathBuf> = match entries {
             Ok(entries) => entries.into_iter().map(|entry| entry.path()).collect(),
             Err(error) => {
-                self.report.error(format_args!("{}: {}", path.display(), plain(&error)));
+                self.report.error(format_args!("{}: {}", verbatim(&path), plain(&error)));
                 return Vec::new();
             }
         };
         paths.sort();
         paths
     }
+}
+
+/// Prints on standard output, all of it now.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    inherited::check_stdout()?;
+    let mut stdout = stdout();
+    stdout.write_all(&verbatim::bytes(text))?;
+    stdout.flush()
 }
 
 /// Whether this stands for standard input.

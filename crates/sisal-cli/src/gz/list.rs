@@ -1,16 +1,15 @@
 //! The table of `-l`, as gzip prints it.
 
+use super::date::date;
 use super::expand::Expanded;
+use super::settings::Settings;
 use std::fmt::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const SECONDS_PER_DAY: u64 = 86_400;
+use std::time::SystemTime;
 
 /// The sums of a table that is being printed.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    rows: usize,
+    has_rows: bool,
     compressed: u64,
     expanded: u64,
     /// How much of the last file was header and trailer.
@@ -18,11 +17,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A row, after the heading if it is the first.
-    pub(super) fn row(&mut self, expanded: &Expanded, name: &str, time: SystemTime, verbose: bool) -> String {
+    /// A row, after the heading if it is the first and that is wanted.
+    pub(super) fn row(&mut self, expanded: &Expanded, name: &str, time: SystemTime, settings: &Settings) -> String {
+        let Settings { verbose, quiet, .. } = *settings;
         let totals = &expanded.totals;
         let mut text = String::new();
-        if self.rows == 0 {
+        if !self.has_rows && !quiet {
             if verbose {
                 text += "method  crc     date  time  ";
             }
@@ -34,16 +34,16 @@ impl Table {
         }
         let ratio = ratio(totals.written as i128 - (totals.read as i128 - totals.wrapping as i128), totals.written);
         let _ = writeln!(text, "{:>19} {:>19} {ratio} {name}", totals.read, totals.written);
-        self.rows += 1;
+        self.has_rows = true;
         self.compressed += totals.read;
         self.expanded += totals.written;
         self.wrapping = totals.wrapping;
         text
     }
 
-    /// The last row, if there is more than one.
+    /// The last row, if there is something to sum.
     pub(super) fn sums(&self, verbose: bool) -> Option<String> {
-        (self.rows > 1).then(|| {
+        (self.compressed > 0 && self.expanded > 0).then(|| {
             // As gzip has it: the headers of others than the last count as data.
             let data = i128::from(self.compressed) - i128::from(self.wrapping);
             let ratio = ratio(i128::from(self.expanded) - data, self.expanded);
@@ -59,45 +59,9 @@ pub(super) fn ratio(saved: i128, whole: u64) -> String {
     format!("{percent:5.1}%")
 }
 
-/// Month, day and time, in UTC.
-fn date(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (month, day) = month_and_day(seconds / SECONDS_PER_DAY);
-    let minute = seconds % SECONDS_PER_DAY / 60;
-    format!("{} {day:2} {:02}:{:02}", MONTHS[month], minute / 60, minute % 60)
-}
-
-/// The month, from 0, and the day, from 1, so many days after 1970 began.
-fn month_and_day(mut days: u64) -> (usize, u64) {
-    let is_leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    let mut year = 1970;
-    while days >= 365 + u64::from(is_leap(year)) {
-        days -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    for (month, length) in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30].into_iter().enumerate() {
-        if days < length {
-            return (month, days + 1);
-        }
-        days -= length;
-    }
-    (11, days + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        let at = |seconds| date(UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!(at(0), "Jan  1 00:00");
-        assert_eq!(at(951_782_400), "Feb 29 00:00");
-        assert_eq!(at(1_700_000_000), "Nov 14 22:13");
-        assert_eq!(at(1_735_689_599), "Dec 31 23:59");
-    }
 
     #[test]
     fn ratios_have_one_digit_behind_the_point() {

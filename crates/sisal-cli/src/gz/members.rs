@@ -1,7 +1,7 @@
 //! What follows what in compressed input: members, and what may stand behind the last.
 //!
 //! A gzip file is any number of members, each with a header, deflated data and a trailer. Behind them there may be zeros, as tapes have them, and
-//! anything else is garbage that is worth a warning. zlib's format and raw data are one member.
+//! anything else is garbage that is worth a warning, unless plain data is welcome. zlib's format and raw data are one member.
 //!
 //! Who expands does not check sums, which is the writer's part: it marks in the output where members end, and what their trailers say.
 
@@ -110,24 +110,27 @@ pub(super) trait Outlet {
 }
 
 /// What was found behind the last member.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     Nothing,
     Zeros,
     Garbage,
+    /// Something that is not compressed, of which these bytes have been read.
+    Plain(Vec<u8>),
 }
 
-/// Expands all members. The header of the first has been read.
+/// Expands all members. The header of the first has been read. If there may be `plain` data, that is what follows the last, whatever it is.
 pub(super) fn expand(
     intake: &mut Intake<impl Chunks>,
     format: Format,
+    plain: bool,
     outlet: &mut impl Outlet,
 ) -> Result<Rest, Failure> {
     let mut inflate = Inflate::new(false, WINDOW_BITS);
     loop {
         expand_data(&mut inflate, intake, outlet)?;
         outlet.end_member(Trailer::read(intake, format)?);
-        if let Some(rest) = next_member(intake, format)? {
+        if let Some(rest) = next_member(intake, format, plain)? {
             return Ok(rest);
         }
         inflate.reset(false);
@@ -159,8 +162,16 @@ fn expand_data(
 }
 
 /// Looks for another member, and reads its header; if there is none, says what there is.
-fn next_member(intake: &mut Intake<impl Chunks>, format: Format) -> Result<Option<Rest>, Failure> {
+fn next_member(intake: &mut Intake<impl Chunks>, format: Format, plain: bool) -> Result<Option<Rest>, Failure> {
     let Some(first) = intake.byte()? else { return Ok(Some(Rest::Nothing)) };
+    if plain {
+        let start: Vec<u8> = [Some(first), intake.byte()?].into_iter().flatten().collect();
+        if format != Format::Gzip || start != MAGIC {
+            return Ok(Some(Rest::Plain(start)));
+        }
+        header::read_gzip(intake)?;
+        return Ok(None);
+    }
     if first == 0 {
         return zeros(intake).map(Some);
     }

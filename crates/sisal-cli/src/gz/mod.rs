@@ -2,7 +2,7 @@
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | [`arguments`] | the command line; [`settings`]: what it means |
+//! | [`arguments`] | the command line; [`settings`]: what it means; [`license`]: what it may ask instead |
 //! | [`files`] | from the command line to single files: directories, standard input |
 //! | [`treat`] | one file: may it be treated, where does the result go, what is done afterwards |
 //! | [`source`] | the file that is read: opening it, and whether it may be treated; [`input`]: reading it |
@@ -10,8 +10,8 @@
 //! | [`compress`] | the pipeline that compresses; [`blocks`]: how input is cut; [`engine`]: one block |
 //! | [`expand`] | the pipeline that expands; [`intake`]: its input; [`members`]: what follows what in there |
 //! | [`header`] | headers and trailers of the formats; [`checksum`]: what the trailers check |
-//! | [`list`] | the table of `-l`; [`progress`]: the bar on a terminal |
-//! | [`report`] | messages and the exit code; [`failure`]: why a file was not treated; [`signals`]: how they end us |
+//! | [`list`] | the table of `-l`; [`date`]: the time in there; [`progress`]: the bar on a terminal |
+//! | [`report`] | messages and the exit code; [`verbatim`]: names in there; [`failure`]: why a file was not treated; [`signals`]: how they end us |
 //!
 //! # Both ways
 //! A file is treated in one nursery: a fiber reads, and the nursery's body writes. What is between them holds a bounded number
@@ -22,6 +22,7 @@ mod arguments;
 mod blocks;
 mod checksum;
 mod compress;
+mod date;
 mod engine;
 mod expand;
 mod failure;
@@ -29,6 +30,7 @@ mod files;
 mod header;
 mod input;
 mod intake;
+mod license;
 mod list;
 mod members;
 mod names;
@@ -41,6 +43,7 @@ mod spares;
 mod target;
 mod treat;
 mod unfinished;
+mod verbatim;
 
 pub(crate) use arguments::Arguments;
 
@@ -56,6 +59,13 @@ const PROGRAM: &str = "sisal gz";
 /// The whole program.
 pub(crate) fn main(arguments: Arguments) -> ExitCode {
     let report = Report::new(arguments.quiet);
+    if arguments.license {
+        license::tell(&report);
+        return report.exit_code();
+    }
+    if arguments.ascii {
+        report.notice("option --ascii ignored on this system");
+    }
     let settings = match Settings::of(&arguments) {
         Ok(settings) => settings,
         Err(reason) => {

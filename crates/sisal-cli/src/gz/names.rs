@@ -16,6 +16,9 @@ const KNOWN: [(&[u8], &[u8]); 8] = [
     (b"_z", b""),
 ];
 
+/// The longest name that a file can have.
+const LONGEST: usize = 255;
+
 fn base(path: &Path) -> &[u8] {
     path.file_name().map_or(b"", OsStr::as_bytes)
 }
@@ -61,7 +64,8 @@ pub(super) fn completed(path: &Path, suffix: &OsStr) -> impl Iterator<Item = Pat
 /// if that is no name.
 pub(super) fn restored(path: &Path, name: &[u8]) -> Option<PathBuf> {
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
-    (!matches!(last, b"" | b"." | b"..")).then(|| renamed(path, last))
+    let is_name = !matches!(last, b"" | b"." | b"..") && last.len() <= LONGEST;
+    is_name.then(|| renamed(path, last))
 }
 
 /// What a header calls the file.
@@ -93,7 +97,7 @@ mod tests {
         let path = Path::new("a/b.gz");
         assert_eq!(restored(path, b"c"), Some("a/c".into()));
         assert_eq!(restored(path, b"/etc/passwd"), Some("a/passwd".into()));
-        for bad in [&b""[..], b"..", b"x/..", b"x/", b"."] {
+        for bad in [&b""[..], b"..", b"x/..", b"x/", b".", &[b'x'; LONGEST + 1]] {
             assert_eq!(restored(path, bad), None);
         }
     }

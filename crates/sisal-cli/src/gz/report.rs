@@ -1,10 +1,10 @@
 //! Messages, in gzip's words, and the exit code that comes of them.
 
-use super::PROGRAM;
+use super::{PROGRAM, verbatim};
 use std::fmt::Display;
 use std::io::{Write, stderr};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 const FINE: u8 = 0;
 const ERROR: u8 = 1;
@@ -15,11 +15,12 @@ const WARNING: u8 = 2;
 pub(super) struct Report {
     quiet: bool,
     code: AtomicU8,
+    is_over: AtomicBool,
 }
 
 impl Report {
     pub(super) fn new(quiet: bool) -> Report {
-        Report { quiet, code: AtomicU8::new(FINE) }
+        Report { quiet, code: AtomicU8::new(FINE), is_over: AtomicBool::new(false) }
     }
 
     /// Something was not done, or not done as it was asked for, and the data is safe. Not printed if warnings are unwanted.
@@ -46,6 +47,17 @@ impl Report {
         say(format_args!("{PROGRAM}: {message}\n"));
     }
 
+    /// Something could not be done, and so could not all that is still to do.
+    pub(super) fn fatal_error(&self, message: impl Display) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.error(message);
+    }
+
+    /// Whether there was such an error.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
     pub(super) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code.load(Ordering::Relaxed))
     }
@@ -54,5 +66,5 @@ impl Report {
 /// Prints on standard error, in one piece.
 pub(super) fn say(message: impl Display) {
     // If standard error is closed, nobody wants to know.
-    let _ = stderr().write_all(message.to_string().as_bytes());
+    let _ = stderr().write_all(&verbatim::bytes(&message.to_string()));
 }

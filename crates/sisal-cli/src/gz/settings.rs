@@ -3,6 +3,8 @@
 use super::arguments::Arguments;
 use super::blocks::{Cutting, DICTIONARY};
 use super::header::Format;
+use super::verbatim::verbatim;
+use crate::terminal;
 use std::ffi::OsString;
 use std::io::{IsTerminal, stderr};
 
@@ -35,8 +37,12 @@ pub(super) struct Settings {
     pub(super) keep: bool,
     pub(super) force: bool,
     pub(super) recursive: bool,
-    /// Whether to store name and time, or to restore them.
+    /// Whether to store the name, or to restore it.
     pub(super) names: bool,
+    /// The same for the time.
+    pub(super) times: bool,
+    /// Whether output has to be on the disk before its input is removed.
+    pub(super) synchronous: bool,
     pub(super) verbose: bool,
     pub(super) quiet: bool,
     pub(super) suffix: OsString,
@@ -59,6 +65,11 @@ impl Settings {
         };
         // Names and times are stored unless that is unwanted, and restored only if it is wanted.
         let names = if action == Action::Compress { !arguments.no_name } else { arguments.name };
+        let times = match arguments {
+            Arguments { no_time: true, .. } => false,
+            Arguments { time: true, .. } => true,
+            _ => names,
+        };
         let cutting = Cutting {
             size: block_size(&arguments.block_size)?,
             independent: arguments.independent,
@@ -75,10 +86,12 @@ impl Settings {
             force: arguments.force,
             recursive: arguments.recursive,
             names,
-            verbose: arguments.verbose && !arguments.quiet,
+            times,
+            synchronous: arguments.synchronous,
+            verbose: arguments.verbose,
             quiet: arguments.quiet,
             suffix: suffix(arguments.suffix.as_ref(), format)?,
-            shows_progress: !arguments.quiet && stderr().is_terminal(),
+            shows_progress: !arguments.quiet && stderr().is_terminal() && !terminal::is_dumb(),
         })
     }
 
@@ -92,7 +105,7 @@ fn suffix(given: Option<&OsString>, format: Option<Format>) -> Result<OsString, 
     let Some(suffix) = given else { return Ok(format.unwrap_or(Format::Gzip).suffix().into()) };
     let is_possible =
         !suffix.is_empty() && suffix.len() <= LONGEST_SUFFIX && !suffix.as_encoded_bytes().contains(&b'/');
-    if is_possible { Ok(suffix.clone()) } else { Err(format!("invalid suffix '{}'", suffix.display())) }
+    if is_possible { Ok(suffix.clone()) } else { Err(format!("invalid suffix '{}'", verbatim(&suffix))) }
 }
 
 /// Reads a size: in KiB as in pigz, or with a unit.

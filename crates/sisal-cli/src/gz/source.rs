@@ -4,6 +4,8 @@ use super::input::Input;
 use super::names;
 use super::report::Report;
 use super::settings::{Action, Settings};
+use super::verbatim::verbatim;
+use crate::inherited;
 use crate::wording::plain;
 use rustix::fs::OFlags;
 use sisal::fs::{File, Metadata};
@@ -37,6 +39,7 @@ pub(super) enum Found {
 impl Source {
     /// Standard input.
     pub(super) fn stdin() -> io::Result<Source> {
+        inherited::check_stdin()?;
         let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let metadata = file.metadata()?;
         Ok(Source { file, metadata, path: None })
@@ -52,7 +55,7 @@ impl Source {
         let (file, metadata) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                report.error(format_args!("{}: {}", path.display(), plain(&error)));
+                report.error(format_args!("{}: {}", verbatim(&path), plain(&error)));
                 return Found::Nothing;
             }
         };
@@ -62,7 +65,7 @@ impl Source {
         if settings.writes_files()
             && let Some(reason) = unfit(&metadata, settings.force)
         {
-            report.warning(format_args!("{} {reason}", path.display()));
+            report.warning(format_args!("{} {reason}", verbatim(&path)));
             return Found::Nothing;
         }
         Found::File(Box::new(Source { file, metadata, path: Some(path) }))
@@ -82,7 +85,7 @@ impl Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.path {
-            Some(path) => path.display().fmt(f),
+            Some(path) => verbatim(path).fmt(f),
             None => f.write_str("stdin"),
         }
     }

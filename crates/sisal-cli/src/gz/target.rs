@@ -3,6 +3,7 @@
 use super::PROGRAM;
 use super::report::say;
 use super::unfinished::{Unfinished, UnfinishedGuard};
+use super::verbatim::verbatim;
 use sisal::fs::{File, FileTimes, Metadata, Permissions};
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, ErrorKind, IsTerminal, stdin};
@@ -36,7 +37,7 @@ impl<'a> Target<'a> {
 
     /// Gives the file the owner, mode and times of the one it was made from; or the time that a header tells.
     ///
-    /// The owner can be given away only by root: if not, the file belongs to who made it, without rights for a group that was another's.
+    /// The owner can be given away only by root: if not, the file belongs to who made it.
     ///
     /// # Errors
     /// If it can't have the mode or the times. It then has what it can have.
@@ -45,11 +46,19 @@ impl<'a> Target<'a> {
         let is_ours = self.file.metadata()?;
         let same_owner = (is_ours.uid(), is_ours.gid()) == (like.uid(), like.gid());
         if !same_owner && fchown(&self.file, Some(like.uid()), Some(like.gid())).is_err() {
-            mode &= if fchown(&self.file, None, Some(like.gid())).is_ok() { PERMISSIONS } else { 0o707 };
+            let has_group = fchown(&self.file, None, Some(like.gid())).is_ok();
+            mode = if has_group { mode } else { without_group(mode) };
         }
         let has_mode = self.file.set_permissions(Permissions::from_mode(mode));
         let times = FileTimes::new().set_accessed(like.accessed()?).set_modified(modified.map_or(like.modified(), Ok)?);
         has_mode.and(self.file.set_times(times))
+    }
+
+    /// Waits until the file, and that it is called `path`, is on the disk.
+    pub(super) fn store(&self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     }
 
     /// Keeps the file.
@@ -61,6 +70,13 @@ impl<'a> Target<'a> {
         self.guard.finish();
         Ok(())
     }
+}
+
+/// A mode for a file that is of another group than the one this was made for. Who was in one of them may now be among the others, and the other way
+/// round: both may do what both might.
+fn without_group(mode: u32) -> u32 {
+    let both = mode >> 3 & mode & 0o007;
+    mode & 0o700 | both << 3 | both
 }
 
 /// Closes a file: the last time to hear that what was written can't be stored.
@@ -105,15 +121,15 @@ pub(super) fn make_way(path: &Path, source: &Metadata, force: bool) -> io::Resul
 /// Asks whoever sits at the terminal whether a file may be overwritten; without a terminal it may not.
 fn ask(path: &Path) -> io::Result<bool> {
     const REFUSAL: &str = "\tnot overwritten\n";
-    let question = format!("{PROGRAM}: {} already exists;", path.display());
+    let question = format!("{PROGRAM}: {} already exists;", verbatim(&path));
     if !stdin().is_terminal() {
         say(question + REFUSAL);
         return Ok(false);
     }
     say(question + " do you wish to overwrite (y or n)? ");
-    let mut answer = String::new();
-    sisal::blocking(|| stdin().lock().read_line(&mut answer))?;
-    let agrees = answer.trim_start().starts_with(['y', 'Y']);
+    let mut answer = Vec::new();
+    sisal::blocking(|| stdin().lock().read_until(b'\n', &mut answer))?;
+    let agrees = matches!(answer.trim_ascii_start().first(), Some(b'y' | b'Y'));
     if !agrees {
         say(REFUSAL);
     }

@@ -22,7 +22,7 @@ pub(crate) mod objects;
 pub(crate) mod runtime;
 pub(crate) mod snapshot;
 pub(crate) mod stdout;
-mod text;
+pub(crate) mod text;
 mod token;
 mod who;
 pub(crate) mod wording;

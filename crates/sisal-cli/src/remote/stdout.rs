@@ -1,6 +1,7 @@
 //! Standard output.
 
 use super::runtime::Trouble;
+use crate::inherited;
 use crate::wording::plain;
 use std::io::{ErrorKind, Write, stdout};
 
@@ -8,11 +9,12 @@ use std::io::{ErrorKind, Write, stdout};
 pub(crate) fn write_all(bytes: &[u8]) -> Result<(), Trouble> {
     // Whoever reads may take time; meanwhile no worker is held up.
     let written = sisal::blocking(|| {
+        inherited::check_stdout()?;
         let mut stdout = stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush())
     });
     written.map_err(|error| match error.kind() {
-        ErrorKind::BrokenPipe => Trouble::NobodyReads,
+        ErrorKind::BrokenPipe if !inherited::ignores_broken_pipes() => Trouble::NobodyReads,
         _ => Trouble::Other(format!("stdout: {}", plain(&error))),
     })
 }

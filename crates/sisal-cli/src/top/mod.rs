@@ -41,6 +41,7 @@ pub(crate) use arguments::Arguments;
 
 use crate::remote::runtime::{run, say};
 use crate::remote::stdout;
+use crate::terminal;
 use app::App;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -59,13 +60,8 @@ pub(crate) fn main(arguments: Arguments) -> ExitCode {
     run(PROGRAM, move || {
         // Before anything is shown: who can't be asked at all is told as every other error.
         let first = remote.snapshot(feed::ALL)?;
-        let shows_once = settings.once || !std::io::stdout().is_terminal() || is_dumb();
+        let shows_once = settings.once || !std::io::stdout().is_terminal() || terminal::is_dumb();
         let app = App::new(remote.name(), first, settings);
         if shows_once { stdout::write_all(plain::frame(&app).as_bytes()) } else { live::run(remote, app) }
     })
-}
-
-/// A terminal that can do no more than print lines.
-fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb")
 }

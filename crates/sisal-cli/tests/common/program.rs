@@ -102,6 +102,12 @@ impl Program {
         self
     }
 
+    /// One more argument, which may be no text.
+    pub(crate) fn argument(mut self, argument: impl AsRef<OsStr>) -> Program {
+        self.command.arg(argument);
+        self
+    }
+
     /// A variable of its environment.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Program {
         self.command.env(name, value);

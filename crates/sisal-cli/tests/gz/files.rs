@@ -2,7 +2,9 @@
 
 use crate::program::{Directory, SISAL, have, skip};
 use crate::samples::text;
+use std::ffi::OsStr;
 use std::fs::{self, FileTimes, Permissions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -66,6 +68,34 @@ fn output_that_cant_have_the_mode_and_times_of_the_input_is_kept_with_a_warning(
 }
 
 #[test]
+fn a_group_that_cant_be_kept_gets_no_rights_that_others_lack_and_takes_none_from_them() {
+    if !have("setpriv") {
+        return;
+    }
+    for (mode, becomes) in [(0o644, 0o644), (0o640, 0o600), (0o664, 0o644), (0o606, 0o600), (0o777, 0o777)] {
+        let directory = Directory::new();
+        let path = directory.write("file", b"of another group");
+        if chown(&path, None, Some(SOMEBODY)).is_err() {
+            return skip("only root can give files away");
+        }
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        directory.program("setpriv", &["--bounding-set", "-chown", SISAL, "gz", "file"]).output();
+        let metadata = fs::metadata(directory.path("file.gz")).unwrap();
+        assert_ne!(metadata.gid(), SOMEBODY);
+        assert_eq!(metadata.mode() & 0o7777, becomes, "{mode:o} became {:o}", metadata.mode());
+    }
+}
+
+#[test]
+fn an_empty_name_is_that_of_no_file_and_the_others_are_treated() {
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    let ran = directory.gz(&["", "file"]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: : No such file or directory\n"));
+    assert_eq!(directory.names(), ["file.gz"]);
+}
+
+#[test]
 fn input_is_kept_if_that_is_asked_for_or_output_goes_to_stdout() {
     let directory = Directory::new();
     directory.write("file", b"kept");
@@ -114,6 +144,32 @@ fn without_names_the_output_depends_on_the_bytes_only() {
     directory.write("two", b"bytes");
     assert_eq!(directory.gz(&["-cn", "one"]).output(), directory.gz(&["-c", "--no-name", "two"]).output());
     assert_ne!(directory.gz(&["-c", "one"]).output(), directory.gz(&["-c", "two"]).output());
+}
+
+#[test]
+fn times_are_left_out_without_names() {
+    let directory = Directory::new();
+    set_time(&directory.write("original", b"named"), LONG_AGO);
+    let packed = directory.gz(&["-cm", "original"]).output();
+    assert_eq!((&packed[4..8], &packed[10..19]), (&[0; 4][..], &b"original\0"[..]));
+    assert_eq!(directory.gz(&["-cn", "--time", "original"]).output()[4..8], 1_000_000_000_u32.to_le_bytes());
+    directory.gz(&["original"]).output();
+    fs::rename(directory.path("original.gz"), directory.path("other.gz")).unwrap();
+    set_time(&directory.path("other.gz"), LONG_AGO * 2);
+    directory.gz(&["-dN", "--no-time", "other.gz"]).output();
+    assert_eq!(directory.names(), ["original"]);
+    assert_eq!(modified(&directory.path("original")), LONG_AGO * 2);
+}
+
+#[test]
+fn a_stored_name_that_is_too_long_is_not_used() {
+    let directory = Directory::new();
+    let mut packed = directory.gz(&["-n"]).input(b"bytes").output();
+    packed[3] = 8;
+    packed.splice(10..10, [&[b'x'; 300][..], b"\0"].concat());
+    directory.write("file.gz", &packed);
+    directory.gz(&["-dN", "file.gz"]).output();
+    assert_eq!(directory.names(), ["file"]);
 }
 
 #[test]
@@ -233,6 +289,26 @@ fn what_is_not_compressed_is_copied_by_force() {
 }
 
 #[test]
+fn what_is_not_compressed_is_copied_by_force_behind_members_too() {
+    let directory = Directory::new();
+    let packed = directory.gz(&[]).input(b"expanded ").output();
+    let rests = [&b"plain text"[..], b"x", b"\x1f", b"\0\0\0", b"\0", b"\0\0text", b"", &text(300_000, 9)];
+    for rest in rests {
+        for members in [1, 3] {
+            let input = [packed.repeat(members), rest.to_vec()].concat();
+            let expanded = [b"expanded ".repeat(members), rest.to_vec()].concat();
+            assert!(directory.gz(&["-dcf"]).input(&input).output() == expanded, "{members} and {} bytes", rest.len());
+            if have("gzip") {
+                assert!(directory.program("gzip", &["-dcf"]).input(&input).output() == expanded);
+            }
+        }
+    }
+    // What begins as a member has to be one.
+    let ran = directory.gz(&["-dcf"]).input(&[&packed[..], b"\x1f\x8b"].concat()).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdin: unexpected end of file\n"));
+}
+
+#[test]
 fn pigz_restores_what_is_stored_here() {
     if !have("pigz") {
         return;
@@ -243,4 +319,23 @@ fn pigz_restores_what_is_stored_here() {
     fs::rename(directory.path("original.gz"), directory.path("other.gz")).unwrap();
     directory.program("pigz", &["-dN", "other.gz"]).output();
     assert_eq!(directory.names(), ["original"]);
+}
+
+#[test]
+fn names_are_printed_byte_by_byte_whatever_they_are() {
+    const MARKS: &str = "\u{10ff00}\u{10ffe9}";
+    let directory = Directory::new();
+    let commands = ["-kv NAME", "-lN NAME.gz", "-tv NAME.gz", "-d NAME", "-kv NAME", "NAME.missing", "NAME.gz"];
+    for name in [&b"caf\xe9"[..], b"\xff\xfe whole \xc3\xa9 and half \xc3", MARKS.as_bytes()] {
+        let name = OsStr::from_bytes(name);
+        fs::write(directory.path(name), b"bytes").unwrap();
+        for command in commands {
+            let command = format!("\"$0\" gz {} > said 2>&1", command.replace("NAME", "\"$1\""));
+            directory.program("bash", &["-c", &command, SISAL]).argument(name).run();
+            let said = directory.read("said");
+            assert!(said.windows(name.len()).any(|part| part == name.as_bytes()), "{command}: {said:?}");
+        }
+        fs::remove_file(directory.path(name)).unwrap();
+        fs::remove_file(directory.path(OsStr::from_bytes(&[name.as_bytes(), b".gz"].concat()))).unwrap();
+    }
 }

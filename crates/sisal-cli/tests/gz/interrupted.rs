@@ -186,6 +186,24 @@ fn a_signal_ends_one_that_waits_for_standard_input_after_a_file() {
     assert_eq!(directory.names(), ["file.gz", "output"]);
 }
 
+#[test]
+fn a_file_that_changes_its_size_meanwhile_is_told_and_kept() {
+    let directory = Directory::new();
+    let file = fs::File::create(directory.path("file")).unwrap();
+    file.set_len(16 << 30).unwrap();
+    let mut running = gz(&directory, &["file"]);
+    wait_for_output(&mut running, &directory, "file.gz", 1);
+    file.set_len(1).unwrap();
+    let ran = running.wait();
+    let warning = "sisal gz: file: file size changed while zipping -- not removed\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), warning));
+    assert_eq!(directory.names(), ["file", "file.gz"]);
+    // As in gzip, it is no more than told if the file is to stay anyway. The size of this one is always wrong.
+    let ran = directory.gz(&["-c", "/proc/cpuinfo"]).run();
+    assert_eq!(ran.code, Some(0));
+    assert_eq!(ran.stderr, "sisal gz: /proc/cpuinfo: file size changed while zipping\n");
+}
+
 /// A small file system, until it is dropped.
 struct SmallDisk(Directory);
 
@@ -266,12 +284,49 @@ fn output_that_cant_be_closed_is_not_taken_for_whole() {
 }
 
 #[test]
+fn synchronous_output_is_on_the_disk_with_its_name_before_the_input_is_removed() {
+    // The file, and the directory that knows its name.
+    for what in ["file.gz", "."] {
+        let directory = Directory::new();
+        directory.write("file", b"bytes");
+        let place =
+            if what == "." { directory.path("file").parent().unwrap().to_owned() } else { directory.path(what) };
+        let (place, arguments) = (place.to_str().unwrap(), ["--synchronous", "file"]);
+        let Some(gz) = gz_with_fault(&directory, place, "fsync:error=EIO", &arguments) else { return };
+        let ran = gz.run();
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: file.gz: Input/output error\n"), "{what}");
+        assert_eq!(directory.names(), ["file"], "{what}");
+    }
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    directory.gz(&["-Y", "file"]).output();
+    assert_eq!(directory.names(), ["file.gz"]);
+}
+
+#[test]
 fn standard_output_that_takes_no_more_is_told() {
     let directory = Directory::new();
     directory.write("file", &random(3_000_000, 3));
     directory.gz(&["-k", "file"]).output();
     for arguments in [["-c", "file"], ["-dc", "file.gz"], ["-l", "file.gz"]] {
         let ran = directory.gz(&arguments).output_to("/dev/full");
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdout: No space left on device\n"));
+    }
+}
+
+#[test]
+fn standard_output_that_takes_no_more_is_told_once() {
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    directory.gz(&["-k", "file"]).output();
+    fs::create_dir(directory.path("folder")).unwrap();
+    for name in ["folder/1", "folder/2"] {
+        directory.write(name, b"bytes");
+    }
+    for arguments in
+        [&["-c", "file", "file"][..], &["-dc", "file.gz", "file.gz"], &["-l", "file.gz", "file.gz"], &["-rc", "folder"]]
+    {
+        let ran = directory.gz(arguments).output_to("/dev/full");
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdout: No space left on device\n"));
     }
 }

@@ -1,9 +1,10 @@
 //! Messages, exit codes and tables: the same command is given to gzip, in a directory like ours.
 
-use crate::program::{Directory, Ran, have};
+use crate::program::{Directory, Program, Ran, SISAL, have};
 use crate::samples::text;
-use std::fs;
+use std::fs::{self, FileTimes};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A directory with something of each kind.
 fn prepare() -> Directory {
@@ -23,10 +24,18 @@ fn prepare() -> Directory {
     symlink("file", directory.path("link")).unwrap();
     fs::create_dir(directory.path("folder")).unwrap();
     directory.write("folder/inside", b"bytes");
+    for (name, seconds) in [("ancient", 10 << 32), ("epoch", 0)] {
+        directory.write(name, b"bytes");
+        let times = FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(seconds));
+        fs::File::options().write(true).open(directory.path(name)).unwrap().set_times(times).unwrap();
+    }
+    fs::create_dir(directory.path("mixed")).unwrap();
+    directory.write("mixed/plain", b"bytes");
     // Made by one of the two, so that both have the same.
     let packed = directory.gz(&["-n"]).input(&text(5_000, 1)).output();
     directory.write("packed.gz", &packed);
     directory.write("packed.tgz", &packed);
+    directory.write("mixed/packed.gz", &packed);
     directory.write("garbage.gz", &[&packed[..], b"garbage"].concat());
     directory.write("zeros.gz", &[&packed[..], &[0; 100]].concat());
     directory.write("short.gz", &packed[..100]);
@@ -115,6 +124,36 @@ fn commands_do_and_say_what_those_of_gzip_do_and_say() {
         "-d -k -f packed.gz",
         "-dr folder",
         "-c folder",
+        "-dkcv packed.gz",
+        "-dkqv packed.gz",
+        "-dkvq packed.gz",
+        "--verb -k file",
+        "--decomp packed.gz",
+        "--unc packed.gz",
+        "--silent taken",
+        "--s file",
+        "-ak file",
+        "-akq file",
+        "--asc -k file",
+        "-k ancient",
+        "-kq ancient",
+        "-kn ancient",
+        "-km ancient",
+        "-k epoch",
+        "--synchronous file",
+        "-lq packed.gz",
+        "-lvq packed.gz",
+        "-lqv packed.gz",
+        "-lq packed.gz packed.tgz",
+        "-l packed.gz missing",
+        "-l missing missing",
+        "-rt mixed",
+        "-rtv mixed",
+        "-rt mixed/plain",
+        "-rl mixed",
+        "-rlv mixed",
+        "-rdc mixed",
+        "-rdcf mixed",
     ];
     let mut differences = Vec::new();
     for command in commands {
@@ -123,7 +162,7 @@ fn commands_do_and_say_what_those_of_gzip_do_and_say() {
         let ours = one.gz(&arguments).run();
         let theirs = other.program("gzip", &arguments).run();
         let (ours, theirs) = (outcome(&one, &ours), outcome(&other, &theirs));
-        if command == "-S" {
+        if command == "-S" || command == "--s file" {
             // How the command line is used, everybody says in their own words.
             assert_eq!((ours.0, &ours.3), (theirs.0, &theirs.3), "{command}");
             continue;
@@ -184,8 +223,70 @@ fn help_is_complete_and_no_error() {
         "-S",
         "--zlib",
         "--raw",
+        "-0",
+        "-m",
+        "-V",
+        "-L",
+        "--synchronous",
+        "from 32K to 512M",
+        "from 1 to 1024",
+        "GZIP",
     ] {
         assert!(help.contains(option), "{option} is missing in\n{help}");
     }
-    assert!(!directory.program(crate::program::SISAL, &["--version"]).output().is_empty());
+    assert!(!directory.program(SISAL, &["--version"]).output().is_empty());
+}
+
+#[test]
+fn version_and_license_are_told() {
+    let directory = Directory::new();
+    let version = format!("sisal gz {}\n", env!("CARGO_PKG_VERSION"));
+    for option in ["-V", "--version"] {
+        assert_eq!(String::from_utf8(directory.gz(&[option]).output()).unwrap(), version);
+    }
+    for option in ["-L", "--license"] {
+        let said = String::from_utf8(directory.gz(&[option, "missing"]).output()).unwrap();
+        assert!(said.starts_with(&version) && said.contains("Apache") && said.contains("MIT"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_and_cant_be_told_is_an_error() {
+    let directory = Directory::new();
+    for option in ["--help", "-h", "--version", "--license"] {
+        let ran = directory.gz(&[option]).output_to("/dev/full");
+        assert_eq!(ran.code, Some(1), "{option}");
+        assert!(ran.stderr.ends_with(": stdout: No space left on device\n"), "{option}: {}", ran.stderr);
+        let closed = directory.program("bash", &["-c", "exec \"$0\" gz \"$1\" >&-", SISAL, option]).run();
+        assert_eq!(closed.code, Some(1), "{option}");
+    }
+}
+
+#[test]
+fn there_are_totals_if_several_files_were_named() {
+    let directory = prepare();
+    directory.write("mixed/another.gz", &directory.read("packed.gz"));
+    for (command, has_totals) in [("-rl mixed", false), ("-l packed.gz file", true), ("-rl mixed packed.gz", true)] {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let ours = String::from_utf8(directory.gz(&arguments).run().stdout).unwrap();
+        assert_eq!(ours.contains("(totals)"), has_totals, "{command}: {ours}");
+        if have("gzip") {
+            let theirs = String::from_utf8(directory.program("gzip", &arguments).run().stdout).unwrap();
+            assert_eq!(theirs.contains("(totals)"), has_totals, "{command}: {theirs}");
+        }
+    }
+}
+
+#[test]
+fn times_in_tables_are_local() {
+    let directory = prepare();
+    let list = |program: Program| {
+        String::from_utf8(program.variable("TZ", "America/New_York").variable("TZDIR", "/usr/share/zoneinfo").output())
+    };
+    let ours = list(directory.gz(&["-lv", "packed.gz"])).unwrap();
+    let strange = directory.gz(&["-lv", "packed.gz"]).variable("TZ", "XXX-5:17").output();
+    assert_ne!(String::from_utf8(strange).unwrap(), ours);
+    if have("gzip") {
+        assert_eq!(ours, list(directory.program("gzip", &["-lv", "packed.gz"])).unwrap());
+    }
 }

@@ -11,4 +11,5 @@ mod process;
 mod program;
 mod round_trips;
 mod samples;
+mod streams;
 mod terminals;

@@ -1,10 +1,11 @@
 //! How much memory it takes: as much for a long input as for a short one, and no more if nobody takes what it writes.
 
 use crate::process::{is_still, most_memory};
-use crate::program::{Directory, Watchdog};
+use crate::program::{Directory, SISAL, Watchdog};
 use crate::samples::{random, text};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::Pid;
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread;
@@ -145,5 +146,31 @@ fn it_reads_no_further_than_its_output_is_taken() {
         drop(input);
         assert!(reader.join().unwrap() > (taken as u64 / 2));
         gz.ends_well();
+    }
+}
+
+#[test]
+fn large_blocks_are_not_as_many() {
+    const BLOCK: usize = 16 << 20;
+    // Four under way, one that is to follow and one that is being written; and what is in the pipe, which is less than one.
+    const MOST: usize = 7 * BLOCK;
+    let mut gz = Gz::start(&["-1", "-b", "16M"], Stdio::piped());
+    let (mut input, mut output) = (gz.input(), gz.output());
+    let taken = feed_until_it_waits(&gz, &mut input, &random(1 << 20, 3), MOST);
+    drop(input);
+    assert!(drain(&mut output) > taken as u64 / 2);
+    gz.ends_well();
+}
+
+#[test]
+fn blocks_too_large_for_the_memory_there_is_are_told_and_leave_no_output() {
+    // Of which the first block is read well, and there is no room for the second; or none for what becomes of it; or not even for one.
+    for (size, limit) in [(400, 500_000), (400, 800_000), (400, 300_000)] {
+        let directory = Directory::new();
+        File::create(directory.path("file")).unwrap().set_len(size << 20).unwrap();
+        let limited = format!("ulimit -v {limit}; exec \"$0\" gz -p 2 -b 300M file");
+        let ran = directory.program("bash", &["-c", &limited, SISAL]).run();
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: file: out of memory\n"), "{limit} KiB");
+        assert_eq!(directory.names(), ["file"], "{limit} KiB");
     }
 }

@@ -190,3 +190,22 @@ fn lengths_beyond_32_bits_are_told_modulo_2_32() {
         directory.program("gzip", &["-t", "big.gz"]).output();
     }
 }
+
+#[test]
+fn level_0_stores() {
+    let directory = Directory::new();
+    for way in [&["-0"][..], &["-0", "-i"], &["-0R"], &["-0z"], &["-0", "--raw"]] {
+        let format = if way.contains(&"--raw") { &["-d", "--raw"][..] } else { &["-d"] };
+        for (name, bytes) in corpus() {
+            let packed = directory.gz(way).input(&bytes).output();
+            assert!(packed.len() >= bytes.len(), "{name} {way:?}");
+            same(&directory.gz(format).input(&packed).output(), &bytes, &format!("{name} {way:?}"));
+        }
+    }
+    if have("gzip") {
+        let bytes = text(1_000_000, 12);
+        let packed = directory.gz(&["-0"]).input(&bytes).output();
+        assert!(packed.len() < bytes.len() + bytes.len() / 100);
+        same(&directory.program("gzip", &["-d"]).input(&packed).output(), &bytes, "gzip");
+    }
+}

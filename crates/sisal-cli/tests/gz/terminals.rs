@@ -7,10 +7,13 @@ use std::fs;
 use std::thread;
 
 /// Runs a shell command on a terminal, at which somebody types.
-fn on_a_terminal(directory: &Directory, command: &str, typed: &str) -> Option<Ran> {
+fn on_a_terminal(directory: &Directory, command: &str, typed: impl AsRef<[u8]>) -> Option<Ran> {
     // It is told the program's name by the environment, as it takes nothing but the command.
     let command = command.replace("gz ", &format!("{SISAL} gz "));
-    have("script").then(|| directory.program("script", &["-qec", &command, "/dev/null"]).input(typed.as_bytes()).run())
+    have("script").then(|| {
+        let script = directory.program("script", &["-qec", &command, "/dev/null"]);
+        script.variable("TERM", "xterm").variable("SHELL", "/bin/bash").input(typed.as_ref()).run()
+    })
 }
 
 #[test]
@@ -29,7 +32,9 @@ fn compressed_data_is_not_written_to_a_terminal() {
 
 #[test]
 fn an_existing_file_is_overwritten_if_somebody_agrees() {
-    for (typed, is_overwritten, code) in [("y\n", true, 0), ("n\n", false, 2), ("\n", false, 2)] {
+    let answers: [(&[u8], bool, i32); 4] =
+        [(b"y\n", true, 0), (b"n\n", false, 2), (b"\n", false, 2), (b"\xff\xfe\n", false, 2)];
+    for (typed, is_overwritten, code) in answers {
         let directory = Directory::new();
         directory.write("file", b"new");
         directory.write("file.gz", b"old");
@@ -61,13 +66,18 @@ fn a_signal_at_the_question_ends_it_and_leaves_the_old_file() {
     assert_eq!((directory.read("file"), directory.read("file.gz")), (b"new".to_vec(), b"old".to_vec()));
 }
 
+/// A directory with a file that takes a single worker long enough for a bar, wherever this is run.
+fn with_a_long_file(name: &str) -> Directory {
+    let directory = Directory::new();
+    let file = fs::File::create(directory.path(name)).unwrap();
+    file.set_len(256 << 20).unwrap();
+    directory
+}
+
 #[test]
 fn a_bar_is_shown_on_a_terminal_and_nowhere_else() {
-    let directory = Directory::new();
-    // Takes long enough for a bar, wherever it is run.
-    let file = fs::File::create(directory.path("file")).unwrap();
-    file.set_len(1 << 30).unwrap();
-    let Some(ran) = on_a_terminal(&directory, "gz -k9 file", "") else { return };
+    let directory = with_a_long_file("file");
+    let Some(ran) = on_a_terminal(&directory, "gz -p1 -k9 file", "") else { return };
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(said.contains("file [") && said.contains("MB/s"), "{said}");
     assert!(said.ends_with("\r\x1b[K"), "the bar is erased: {said}");
@@ -75,4 +85,34 @@ fn a_bar_is_shown_on_a_terminal_and_nowhere_else() {
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "");
     directory.write("text", &text(1_000_000, 1));
     assert_eq!(directory.gz(&["-kf", "text"]).run().stderr, "");
+}
+
+#[test]
+fn no_bar_is_shown_where_it_would_be_in_the_way() {
+    let directory = with_a_long_file("file");
+    let commands = [
+        // Whoever reads may show something, too.
+        "gz -p1 -9c file | cat > file.gz",
+        "gz -dc file.gz | cat > /dev/null",
+        // Somebody else has the terminal.
+        "set -m; gz -p1 -9kf file & wait",
+        "TERM=dumb gz -p1 -9kf file",
+    ];
+    for command in commands {
+        let Some(ran) = on_a_terminal(&directory, command, "") else { return };
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(ran.code == Some(0) && !said.contains("MB/s"), "{command}: {said}");
+    }
+    let Some(ran) = on_a_terminal(&directory, "gz -p1 -9c file > copy", "") else { return };
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("MB/s"), "a file keeps it to itself");
+}
+
+#[test]
+fn a_bar_is_no_wider_than_the_terminal() {
+    let name = "x".repeat(200);
+    let directory = with_a_long_file(&name);
+    let Some(ran) = on_a_terminal(&directory, &format!("stty cols 60; gz -p1 -9k {name}"), "") else { return };
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let lines: Vec<&str> = said.split("\r\x1b[K").collect();
+    assert!(lines.len() > 2 && lines.iter().all(|line| line.chars().count() < 60), "{said}");
 }

@@ -76,3 +76,20 @@ fn who_reads_no_further_ends_it_silently() {
     let expected = (format!("{}\n", 128 + SIGPIPE), String::new());
     assert_eq!((String::from_utf8(ran.stdout).unwrap(), ran.stderr), expected);
 }
+
+#[test]
+fn standard_output_that_is_closed_is_told() {
+    let (directory, server) = (Directory::new(), Server::small());
+    let closed = "exec \"$0\" dump \"$1\" >&-";
+    let ran = directory.program("bash", &["-c", closed, crate::program::SISAL, &server.address()]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal dump: stdout: Bad file descriptor\n"));
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_told_if_its_signal_is_ignored() {
+    let (directory, server) = (Directory::new(), Server::of(samples::crowd()));
+    let command = "\"$0\" dump --json \"$1\" | head -c 10 > taken; exit ${PIPESTATUS[0]}";
+    let script = format!("trap '' PIPE; {command}");
+    let ran = directory.program("bash", &["-c", &script, crate::program::SISAL, &server.address()]).run();
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal dump: stdout: Broken pipe\n"));
+}

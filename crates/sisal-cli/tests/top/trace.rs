@@ -3,6 +3,7 @@
 use crate::program::Directory;
 use crate::server::{Server, ok};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 const TRACE: &str = r#"{"traceEvents":[{"ph":"X"}],"displayTimeUnit":"ns"}"#;
 
@@ -69,4 +70,33 @@ fn devices_and_links_are_written_to_and_not_replaced() {
     assert_eq!(directory.read("real"), TRACE.as_bytes());
     let ran = directory.sisal(&["trace", &server.address(), "-o", "/dev/full"]).run();
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal trace: /dev/full: No space left on device\n"));
+}
+
+#[test]
+fn a_link_to_nothing_stays_and_what_it_leads_to_is_made() {
+    let (directory, server) = (Directory::new(), Server::small());
+    fs::create_dir(directory.path("folder")).unwrap();
+    std::os::unix::fs::symlink("folder/second", directory.path("first")).unwrap();
+    std::os::unix::fs::symlink("real", directory.path("folder/second")).unwrap();
+    assert_eq!(directory.sisal(&["trace", &server.address(), "-o", "first"]).run().code, Some(0));
+    for link in ["first", "folder/second"] {
+        assert!(fs::symlink_metadata(directory.path(link)).unwrap().is_symlink(), "{link}");
+    }
+    assert_eq!(directory.read("folder/real"), TRACE.as_bytes());
+    std::os::unix::fs::symlink("round", directory.path("round")).unwrap();
+    let ran = directory.sisal(&["trace", &server.address(), "-o", "round"]).run();
+    let reason = "sisal trace: round: Too many levels of symbolic links\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), reason));
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode() {
+    let (directory, server) = (Directory::new(), Server::small());
+    for mode in [0o600, 0o640, 0o604] {
+        let path = directory.write("out.json", b"old");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(directory.sisal(&["trace", &server.address(), "-o", "out.json"]).run().code, Some(0));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, mode);
+        assert_eq!(directory.read("out.json"), TRACE.as_bytes());
+    }
 }
