@@ -78,7 +78,7 @@ impl Recorder {
 
 /// Beginning and ending.
 impl Worker {
-    /// Sees whether somebody traces. `now` is the clock as it was just read.
+    /// Sees whether somebody traces. `now` is the clock as it was last read.
     #[inline]
     pub(super) fn heed_tracers(&self, now: Moment) {
         if self.shared.events.are_wanted() || self.recorder.is_tracing.get() {

@@ -321,7 +321,8 @@ impl Worker {
             prefetch_line(header.as_ptr().wrapping_byte_add(128).cast());
             self.keep(fiber(header));
         });
-        header.map(fiber)
+        // Whoever traces from before it was given to us is to see it.
+        header.map(fiber).inspect(|_| self.heed_tracers(self.now.get()))
     }
 
     /// What was placed with a worker. If that would delay those who wait here, it is placed anew.
