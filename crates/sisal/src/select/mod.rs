@@ -30,7 +30,7 @@ use crate::chan::arm::{AnyArm, Arm, Chosen};
 use crate::chan::port::{Attempt, Enlisted};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, me, park, pay_fuel};
+use crate::park::{Waiting, me, park, park_or_leave, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::object::{Object, Sight, Watched};
@@ -90,6 +90,7 @@ fn select(
                 }
             }
             Some(Woken::Cancelled(cause)) => {
+                pay_fuel(place);
                 let AnyArm(first) = arms.first()?;
                 // SAFETY: it is not said to be done.
                 unsafe { first.choose(Chosen::Cancelled(Cancelled::by(cause))) };
@@ -200,7 +201,7 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
         let arms = Arms(&arms);
         let object = Object::of(&arms);
         let waiting = Waiting { reason: Reason::Select, object, place, deadline, cancellable: true };
-        match park(&wait, &waiting) {
+        match park_or_leave(&wait, &waiting, || arm.delist(&waiters[0])) {
             Woken::Object(_) if waiters[0].was_handed() => {
                 // SAFETY: its channel has handed it what it wanted.
                 unsafe { arm.choose(Chosen::Done) };
@@ -208,13 +209,11 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
             }
             Woken::Object(_) => {}
             Woken::Deadline => {
-                arm.delist(&waiters[0]);
                 if due.is_none_or(|due| own.is_some_and(|own| own < due)) {
                     return None;
                 }
             }
             Woken::Cancelled(cause) => {
-                arm.delist(&waiters[0]);
                 // SAFETY: it is not said to be done.
                 unsafe { arm.choose(Chosen::Cancelled(Cancelled::by(cause))) };
                 return Some(0);

@@ -74,7 +74,7 @@ fn sleep_to(deadline: Moment, place: Place) -> Result<(), Cancelled> {
     let wait = Wait::new(park::me());
     let waiting =
         Waiting { reason: Reason::Sleep, object: Object::NONE, place, deadline: Some(deadline), cancellable: true };
-    match park::park(&wait, &waiting) {
+    match park::park_or_leave(&wait, &waiting, || ()) {
         Woken::Deadline => Ok(()),
         Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
         Woken::Object(_) => unreachable!("INVARIANT: a sleep waits for no object"),
