@@ -165,12 +165,18 @@ fn receive_waiting<T, P: ReceivePort<T>>(
 /// Sends `value` if that needs no wait.
 #[inline]
 pub(super) fn try_send<T, P: SendPort<T>>(port: &P, value: T, place: Place) -> Result<(), (Attempt, T)> {
-    let mut slot = MaybeUninit::new(value);
-    // SAFETY: the slot holds a value, until it is sent.
-    let attempt = unsafe { port.try_send(slot.as_mut_ptr()) };
+    let sent = send_now(port, value);
     // Also in vain: whoever tries again and again has to let others have a turn.
     pay_fuel(place);
-    match attempt {
+    sent
+}
+
+/// As [`try_send`], for a caller that pays.
+#[inline]
+pub(super) fn send_now<T, P: SendPort<T>>(port: &P, value: T) -> Result<(), (Attempt, T)> {
+    let mut slot = MaybeUninit::new(value);
+    // SAFETY: the slot holds a value, until it is sent.
+    match unsafe { port.try_send(slot.as_mut_ptr()) } {
         Attempt::Done => Ok(()),
         // SAFETY: as above.
         other => Err((other, unsafe { slot.assume_init() })),
