@@ -197,14 +197,9 @@ impl<'a, T> SendArm<'a, T> {
                     attempt = Attempt::Done;
                 }
                 Policy::DropOldest => {
-                    let mut oldest = MaybeUninit::<T>::uninit();
-                    // SAFETY: the place can be written, and holds a message if one was received.
-                    unsafe {
-                        if channel.try_receive(oldest.as_mut_ptr()) == Attempt::Done {
-                            oldest.assume_init_drop();
-                        }
-                        attempt = channel.try_send(self.slot());
-                    }
+                    drop(channel.make_room());
+                    // SAFETY: it was not sent, so it is still there.
+                    attempt = unsafe { channel.try_send(self.slot()) };
                 }
             }
         }

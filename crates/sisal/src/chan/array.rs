@@ -26,6 +26,11 @@
 //!   receive that finds WAITED and has not come that far signals nobody. The position is written before the exchange that sets WAITED, so a receive that comes after that in the
 //!   order of the head reads it: a wait for the first place is not put off by one for half the room. That one may last until its waiter
 //!   looks for itself ([`pace`](super::pace)).
+//! - *Make room*, where the oldest value is to go if there is none: read the head at p, then the tail. If the tail is one lap ahead of p and not
+//!   CLOSED, receive as above, by an exchange of that very word. If the exchange succeeds, the ring was full at that moment: the
+//!   tail had come to p + one lap, and could not have passed it, since the send there needs the slot of p, which is freed by whoever moves the
+//!   head past p. That is us. So no value goes while there is room; if a receiver is quicker, the exchange fails, and the send
+//!   is tried again. (A close in between finds the value gone and lets the send no more in, as if it had come after both.)
 //! - *Close*: under the lock, set CLOSED by an exchange; claim all waiters.
 //! - *Cancel, deadline*: they claim the wait; the waiter takes itself off the list. Nothing has moved.
 //!
@@ -233,16 +238,51 @@ impl<T> Array<T> {
                 Turn::Closed => unreachable!("INVARIANT: the head has no such flag"),
             }
         }
+        // SAFETY: we moved the head past this word, and the caller's promise.
+        unsafe { self.read_out(word, into) };
+        Attempt::Done
+    }
+
+    /// Takes the oldest value out, if there is no room for another.
+    pub(crate) fn make_room(&self) -> Option<T> {
+        let mut word = self.head.load(Ordering::Relaxed);
+        let mut backoff = Backoff::new();
+        loop {
+            let tail = self.tail.load(Ordering::Relaxed);
+            if tail & CLOSED != 0 || (word & !FLAGS).wrapping_add(self.one_lap) != tail & !FLAGS {
+                return None;
+            }
+            match self.try_pass_head(&mut word) {
+                Turn::Moved => break,
+                Turn::Again => backoff.lose(),
+                // A sender is about to write the value.
+                Turn::Waits => backoff.pause(),
+                Turn::Closed => unreachable!("INVARIANT: the head has no such flag"),
+            }
+        }
+        let mut oldest = MaybeUninit::uninit();
+        // SAFETY: we moved the head past this word; the place can be written, and holds the value afterwards.
+        unsafe {
+            self.read_out(word, oldest.as_mut_ptr());
+            Some(oldest.assume_init())
+        }
+    }
+
+    /// Takes the value out that a head stood at, and tells senders of the room.
+    ///
+    /// # Safety
+    /// The caller has moved the head past this word, and `into` can be written.
+    #[inline]
+    unsafe fn read_out(&self, word: usize, into: *mut T) {
         let position = word & !FLAGS;
         let slot = self.slot(position);
-        // SAFETY: we moved the head past this slot, so the value in it is ours; `into` can be written.
+        // SAFETY: the caller has moved the head past this slot, so the value in it is its own; `into` can be written.
         slot.value.with(|value| unsafe { into.write((*value).assume_init_read()) });
         // ORDERING: Release pairs with the Acquire in `try_pass_tail`: the value has been read out.
         slot.stamp.store(position.wrapping_add(self.one_lap), Ordering::Release);
         if word & WAITED != 0 {
             self.signal_senders(position);
         }
-        Attempt::Done
     }
 
     /// Tries to move the head from `word`, and if that has changed, reads it again.

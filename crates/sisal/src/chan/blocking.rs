@@ -5,7 +5,7 @@ use super::error::{RecvTimeoutError, SendTimeoutError};
 use super::pace::PATIENCE;
 use super::port::{Attempt, ReceivePort, Room, SendPort};
 use crate::fiber::waiter::{Identity, Wait, Waiter, Woken};
-use crate::park::{Waiting, me, park, pay_fuel};
+use crate::park::{Waiting, me, park_or_leave, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
@@ -30,8 +30,11 @@ pub(super) fn send<T, P: SendPort<T>>(
                 pay_fuel(place);
                 return Ok(());
             }
-            // SAFETY: as above.
-            Attempt::Closed => return Err(SendTimeoutError::Closed(unsafe { slot.assume_init() })),
+            Attempt::Closed => {
+                pay_fuel(place);
+                // SAFETY: as above.
+                return Err(SendTimeoutError::Closed(unsafe { slot.assume_init() }));
+            }
             Attempt::Waits => {}
         }
     }
@@ -59,8 +62,11 @@ fn send_waiting<T, P: SendPort<T>>(
                 pay_fuel(place);
                 return Ok(());
             }
-            // SAFETY: as above.
-            Attempt::Closed => return Err(SendTimeoutError::Closed(unsafe { slot.assume_init() })),
+            Attempt::Closed => {
+                pay_fuel(place);
+                // SAFETY: as above.
+                return Err(SendTimeoutError::Closed(unsafe { slot.assume_init() }));
+            }
             Attempt::Waits => {}
         }
         let object = Object::of(port);
@@ -69,23 +75,18 @@ fn send_waiting<T, P: SendPort<T>>(
             Room::Half => Some(Moment::now().after(PATIENCE)),
         };
         let waiting = Waiting { reason: Reason::Send, object, place, deadline: until, cancellable: true };
-        let woken = park(&wait, &waiting);
+        let woken = park_or_leave(&wait, &waiting, || port.delist_sender(&waiter));
         let waited_for = std::mem::replace(&mut room, Room::Any);
         match woken {
             Woken::Object(_) if waiter.was_handed() => return Ok(()),
             Woken::Object(_) if waited_for == Room::Half => port.end_wait_for_half(true),
             Woken::Object(_) => {}
-            Woken::Deadline if waited_for == Room::Half => {
-                port.delist_sender(&waiter);
-                port.end_wait_for_half(false);
-            }
+            Woken::Deadline if waited_for == Room::Half => port.end_wait_for_half(false),
             Woken::Deadline => {
-                port.delist_sender(&waiter);
                 // SAFETY: the channel did not end the wait, so it has not touched the slot.
                 return Err(SendTimeoutError::TimedOut(unsafe { slot.assume_init() }));
             }
             Woken::Cancelled(cause) => {
-                port.delist_sender(&waiter);
                 // SAFETY: as above.
                 return Err(SendTimeoutError::Cancelled(unsafe { slot.assume_init() }, Cancelled::by(cause)));
             }
@@ -109,7 +110,10 @@ pub(super) fn receive<T, P: ReceivePort<T>>(
                 // SAFETY: as above.
                 return Ok(unsafe { slot.assume_init() });
             }
-            Attempt::Closed => return Err(RecvTimeoutError::Closed),
+            Attempt::Closed => {
+                pay_fuel(place);
+                return Err(RecvTimeoutError::Closed);
+            }
             Attempt::Waits => {}
         }
     }
@@ -134,27 +138,26 @@ fn receive_waiting<T, P: ReceivePort<T>>(
                 // SAFETY: a value was received.
                 return Ok(unsafe { slot.assume_init() });
             }
-            Attempt::Closed => return Err(RecvTimeoutError::Closed),
+            Attempt::Closed => {
+                pay_fuel(place);
+                return Err(RecvTimeoutError::Closed);
+            }
             Attempt::Waits => {}
         }
         let (object, due) = (Object::of(port), port.due());
         let until = [deadline, due].into_iter().flatten().min();
         let waiting = Waiting { reason: Reason::Receive, object, place, deadline: until, cancellable: true };
-        match park(&wait, &waiting) {
+        match park_or_leave(&wait, &waiting, || port.delist_receiver(&waiter)) {
             // SAFETY: the sender has put a value into the slot.
             Woken::Object(_) if waiter.was_handed() => return Ok(unsafe { slot.assume_init() }),
             Woken::Object(_) => {}
             Woken::Deadline => {
-                port.delist_receiver(&waiter);
                 // A time to receive at comes before one to give up at.
                 if due.is_none() || deadline.is_some_and(|deadline| Some(deadline) < due) {
                     return Err(RecvTimeoutError::TimedOut);
                 }
             }
-            Woken::Cancelled(cause) => {
-                port.delist_receiver(&waiter);
-                return Err(RecvTimeoutError::Cancelled(Cancelled::by(cause)));
-            }
+            Woken::Cancelled(cause) => return Err(RecvTimeoutError::Cancelled(Cancelled::by(cause))),
         }
     }
 }
@@ -162,12 +165,18 @@ fn receive_waiting<T, P: ReceivePort<T>>(
 /// Sends `value` if that needs no wait.
 #[inline]
 pub(super) fn try_send<T, P: SendPort<T>>(port: &P, value: T, place: Place) -> Result<(), (Attempt, T)> {
-    let mut slot = MaybeUninit::new(value);
-    // SAFETY: the slot holds a value, until it is sent.
-    let attempt = unsafe { port.try_send(slot.as_mut_ptr()) };
+    let sent = send_now(port, value);
     // Also in vain: whoever tries again and again has to let others have a turn.
     pay_fuel(place);
-    match attempt {
+    sent
+}
+
+/// As [`try_send`], for a caller that pays.
+#[inline]
+pub(super) fn send_now<T, P: SendPort<T>>(port: &P, value: T) -> Result<(), (Attempt, T)> {
+    let mut slot = MaybeUninit::new(value);
+    // SAFETY: the slot holds a value, until it is sent.
+    match unsafe { port.try_send(slot.as_mut_ptr()) } {
         Attempt::Done => Ok(()),
         // SAFETY: as above.
         other => Err((other, unsafe { slot.assume_init() })),

@@ -86,7 +86,7 @@ impl<T> ReceivePort<T> for Clock<T> {
 }
 
 impl<T> Channel for Clock<T> {
-    fn close(&self) -> bool {
+    fn close_and(&self, _say: impl FnOnce()) -> bool {
         false
     }
 
@@ -103,4 +103,48 @@ impl<T> Channel for Clock<T> {
     }
 
     fn discard(&self) {}
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::chan::models::check;
+    use loom::sync::Arc;
+    use std::collections::HashSet;
+    use std::mem::MaybeUninit;
+    use std::sync::Mutex;
+
+    fn receive(clock: &Clock<Instant>) -> bool {
+        let mut slot = MaybeUninit::uninit();
+        // SAFETY: the slot can be written, and what is written need not be dropped.
+        unsafe { clock.try_receive(slot.as_mut_ptr()) == Attempt::Done }
+    }
+
+    /// Two try to receive what is due: one of them does. Reached: either.
+    fn one_receives(period: Option<Duration>) {
+        let seen: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
+        check(3, move || {
+            let clock = Arc::new(Clock::new(Moment::now(), period, |instant| instant));
+            let other = {
+                let clock = clock.clone();
+                loom::thread::spawn(move || receive(&clock))
+            };
+            let mine = receive(&clock);
+            assert_ne!(mine, other.join().unwrap(), "one message, once");
+            assert!(!receive(&clock), "and no other before its time");
+            assert_eq!(clock.due().is_some(), period.is_some());
+            seen.lock().unwrap().insert(mine);
+        });
+        assert_eq!(seen.lock().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn loom_clock_sends_its_one_message_once() {
+        one_receives(None);
+    }
+
+    #[test]
+    fn loom_clock_sends_each_message_once() {
+        one_receives(Some(Duration::from_secs(3600)));
+    }
 }

@@ -117,20 +117,18 @@ impl<C: Channel> Counted<C> {
     }
 
     /// Closes the channel and says why; false if it was closed already.
+    ///
+    /// The closing decides who may say something, and nobody can ask before that is said: the lock is taken first, and is free again before
+    /// anybody is woken.
     pub(crate) fn close_with(&self, why: Reason) -> bool {
+        // If it stays unsaid, it is dropped when the lock is free.
+        let mut why = Some(why);
+        let said = &mut why;
         let mut reason = self.block().reason.lock();
-        if self.block().channel.is_closed() || reason.is_some() {
-            return false;
-        }
-        *reason = Some(why);
-        drop(reason);
-        let closed = self.block().channel.close();
-        if !closed {
-            // Somebody else came first, who had nothing to say.
-            let why = self.block().reason.lock().take();
-            drop(why);
-        }
-        closed
+        self.block().channel.close_and(move || {
+            *reason = said.take();
+            drop(reason);
+        })
     }
 
     pub(crate) fn reason(&self) -> Option<Reason> {
@@ -168,5 +166,53 @@ impl<C: Channel> Deref for Counted<C> {
     #[inline]
     fn deref(&self) -> &C {
         &self.block().channel
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use crate::chan::bounded;
+    use crate::chan::models::check;
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+
+    /// Two close, each with a reason or without, and say whether they did. One does, and the other finds it closed. A third that finds it closed
+    /// finds what the one has said, and nothing else ever.
+    fn close_twice(reasons: [Option<&'static str>; 2]) -> HashSet<(usize, Option<String>)> {
+        let seen: &'static Mutex<HashSet<(usize, Option<String>)>> = Box::leak(Box::default());
+        check(3, move || {
+            let (sender, receiver) = bounded::<usize>(1);
+            let closers = reasons.map(|reason| {
+                let sender = sender.clone();
+                loom::thread::spawn(move || {
+                    let closed = reason.map_or_else(|| sender.close(), |reason| sender.close_with(reason));
+                    assert!(sender.is_closed(), "whoever closed it");
+                    closed
+                })
+            });
+            let reason = || receiver.close_reason().map(|reason| reason.to_string());
+            let early = receiver.is_closed().then(reason);
+            let closed = closers.map(|closer| closer.join().unwrap());
+            let winner = closed.iter().position(|&closed| closed).expect("one of them");
+            assert_ne!(closed[0], closed[1]);
+            assert_eq!(reason().as_deref(), reasons[winner]);
+            if let Some(early) = early {
+                assert_eq!(early, reason());
+            }
+            seen.lock().unwrap().insert((winner, reason()));
+        });
+        seen.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn loom_counted_is_closed_for_the_reason_of_one() {
+        let seen = close_twice([Some("one"), Some("other")]);
+        assert_eq!(seen, HashSet::from([(0, Some("one".to_owned())), (1, Some("other".to_owned()))]));
+    }
+
+    #[test]
+    fn loom_counted_shows_no_reason_if_it_was_closed_without() {
+        let seen = close_twice([Some("one"), None]);
+        assert_eq!(seen, HashSet::from([(0, Some("one".to_owned())), (1, None)]));
     }
 }

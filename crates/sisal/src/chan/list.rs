@@ -203,13 +203,14 @@ impl<T> ReceivePort<T> for List<T> {
 }
 
 impl<T> Channel for List<T> {
-    fn close(&self) -> bool {
+    fn close_and(&self, say: impl FnOnce()) -> bool {
         let mut inner = self.inner.lock();
         if std::mem::replace(&mut inner.closed, true) {
             return false;
         }
         let receivers = inner.receivers.claim_all();
         drop(inner);
+        say();
         receivers.for_each(unpark);
         true
     }

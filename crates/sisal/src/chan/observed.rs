@@ -21,7 +21,7 @@ use crate::fiber::task_record::TaskRecord;
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, gives_way, me, park, pay_fuel, unpark};
+use crate::park::{Waiting, gives_way, me, park_or_leave, pay_fuel, unpark};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
@@ -99,13 +99,11 @@ impl<S> Observed<S> {
             if let Some(found) = unsafe { self.look_or_enlist(&mut look, &waiter) } {
                 return Ok(found);
             }
-            let ended = match park(&wait, &waiting) {
-                Woken::Object(_) => continue,
-                Woken::Deadline => Ended::TimedOut,
-                Woken::Cancelled(cause) => Ended::Cancelled(Cancelled::by(cause)),
-            };
-            self.leave(&waiter);
-            return Err(ended);
+            match park_or_leave(&wait, &waiting, || self.leave(&waiter)) {
+                Woken::Object(_) => {}
+                Woken::Deadline => return Err(Ended::TimedOut),
+                Woken::Cancelled(cause) => return Err(Ended::Cancelled(Cancelled::by(cause))),
+            }
         }
     }
 
@@ -197,6 +195,7 @@ impl<S> Watched for Observed<S> {
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::*;
+    use crate::park::park;
     use crate::prim::atomic::{AtomicUsize, Ordering};
     use loom::sync::Arc;
     use std::collections::HashSet;

@@ -131,7 +131,12 @@ pub(crate) trait ReceivePort<T>: Watched {
 /// What can be asked of a channel of any flavour.
 pub(crate) trait Channel {
     /// Lets no more values in; true if this call did it. Everybody who waits is woken.
-    fn close(&self) -> bool;
+    fn close(&self) -> bool {
+        self.close_and(|| ())
+    }
+
+    /// As [`close`](Self::close); if this call does it, `say` is called before anybody is woken.
+    fn close_and(&self, say: impl FnOnce()) -> bool;
 
     fn is_closed(&self) -> bool;
 

@@ -186,13 +186,14 @@ impl<T> ReceivePort<T> for Rendezvous<T> {
 }
 
 impl<T> Channel for Rendezvous<T> {
-    fn close(&self) -> bool {
+    fn close_and(&self, say: impl FnOnce()) -> bool {
         let mut inner = self.inner.lock();
         if std::mem::replace(&mut inner.closed, true) {
             return false;
         }
         let (senders, receivers) = (inner.senders.claim_all(), inner.receivers.claim_all());
         drop(inner);
+        say();
         senders.chain(receivers).for_each(unpark);
         true
     }

@@ -8,6 +8,7 @@ use super::list::List;
 use super::port::{Attempt, Channel};
 use super::rendezvous::Rendezvous;
 use super::{Policy, Receiver};
+use crate::park::pay_fuel;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use std::error::Error;
@@ -295,20 +296,22 @@ fn send_dropping<T>(
     place: Place,
 ) -> Result<(), TrySendError<T>> {
     let mut message = message;
-    loop {
-        match blocking::try_send(&**channel, message, place) {
-            Ok(()) => return Ok(()),
-            Err((Attempt::Closed, message)) => return Err(TrySendError::Closed(message)),
+    let sent = loop {
+        match blocking::send_now(&**channel, message) {
+            Ok(()) => break Ok(()),
+            Err((Attempt::Closed, message)) => break Err(TrySendError::Closed(message)),
             Err((_, newest)) if policy == Policy::DropNewest => {
                 drop(newest);
-                return Ok(());
+                break Ok(());
             }
             Err((_, newest)) => {
-                drop(blocking::try_receive(&**channel, place));
+                drop(channel.make_room());
                 message = newest;
             }
         }
-    }
+    };
+    pay_fuel(place);
+    sent
 }
 
 impl<T> Clone for Sender<T> {

@@ -116,10 +116,14 @@ impl<T> SendFuture<'_, T> {
             Attempt::Closed => return Poll::Ready(Err(SendError::Closed(unsafe { slot.assume_init() }))),
             Attempt::Waits => {}
         }
-        let record = TaskRecord::prepare(&mut self.record, context.waker().clone(), MaybeUninit::uninit);
+        // SAFETY: as above. Back to where it is kept if the waker, which is foreign code, panics.
+        self.message = Some(unsafe { slot.assume_init() });
+        let waker = context.waker().clone();
+        let record = TaskRecord::prepare(&mut self.record, waker, MaybeUninit::uninit);
         let place = record.slot().cast::<T>();
-        // SAFETY: the message moves from one place to the other.
-        unsafe { place.write(slot.assume_init()) };
+        let message = self.message.take().unwrap_or_else(|| unreachable!("INVARIANT: put back above"));
+        // SAFETY: the place is the record's, and empty.
+        unsafe { place.write(message) };
         record.waiter().set_slot(place.cast());
         // SAFETY: as above. The record stays until it is found to be unparked, or is abandoned, which takes it off or leaves it to
         // the unpark.
@@ -129,9 +133,10 @@ impl<T> SendFuture<'_, T> {
                 Poll::Ready(Ok(()))
             }
             Attempt::Closed => {
+                // SAFETY: as above. Out of the record before the waker goes, for the same reason.
+                let message = unsafe { place.read() };
                 record.parker().withdraw();
-                // SAFETY: as above.
-                Poll::Ready(Err(SendError::Closed(unsafe { place.read() })))
+                Poll::Ready(Err(SendError::Closed(message)))
             }
             Attempt::Waits => {
                 self.waits = true;

@@ -29,7 +29,7 @@
 
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, me, park, unpark};
+use crate::park::{Waiting, me, park_or_leave, unpark};
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::cancel::Cancelled;
 use crate::prim::object::{Object, Sight, Watched};
@@ -78,7 +78,8 @@ impl Signal {
             return Ok(true);
         }
         let object = Object::of(self);
-        match park(&self.wait, &Waiting { reason: Reason::Future, object, place, deadline: None, cancellable }) {
+        let waiting = Waiting { reason: Reason::Future, object, place, deadline: None, cancellable };
+        match park_or_leave(&self.wait, &waiting, || ()) {
             Woken::Object(_) => Ok(false),
             Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
             Woken::Deadline => unreachable!("INVARIANT: a future has no deadline"),

@@ -37,7 +37,7 @@ impl Pauses {
 
     /// Waits until it is time to try again.
     pub(crate) fn pause(&mut self) -> io::Result<()> {
-        match park::park(&Wait::new(park::me()), &self.next()?) {
+        match park::park_or_leave(&Wait::new(park::me()), &self.next()?, || ()) {
             Woken::Deadline => Ok(()),
             Woken::Cancelled(cause) => Err(error::cancelled(cause)),
             Woken::Object(_) => unreachable!("INVARIANT: a pause waits for no object"),

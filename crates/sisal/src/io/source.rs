@@ -209,11 +209,8 @@ impl Source {
         if !unsafe { slot.enlist_pausing(&waiter) } {
             return Err(error::closed());
         }
-        let woken = park::park(&wait, &Waiting { object: Object::of(slot), ..*waiting });
-        if !matches!(woken, Woken::Object(_)) {
-            slot.remove_pausing(&waiter);
-        }
-        Ok(woken)
+        let waiting = Waiting { object: Object::of(slot), ..*waiting };
+        Ok(park::park_or_leave(&wait, &waiting, || slot.remove_pausing(&waiter)))
     }
 
     /// Does `op`; if that would block, the task of `context` is woken when it may not any more.

@@ -157,11 +157,8 @@ impl<T> JoinHandle<T> {
             return Woken::Object(0);
         }
         let object = Object::of(&*self.fiber);
-        let woken = park::park(&wait, &Waiting { reason: Reason::Join, object, place, deadline, cancellable });
-        if !matches!(woken, Woken::Object(_)) {
-            end.delist(&waiter);
-        }
-        woken
+        let waiting = Waiting { reason: Reason::Join, object, place, deadline, cancellable };
+        park::park_or_leave(&wait, &waiting, || end.delist(&waiter))
     }
 
     /// Asks the fiber to end. One that has not started never runs, and its join returns [`JoinError::Cancelled`]. The waits of one

@@ -278,7 +278,10 @@ impl CancelToken {
         self.0.node.unfollow(&follower);
         match woken {
             Woken::Object(_) => Ok(()),
-            Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
+            Woken::Cancelled(cause) => {
+                pay_fuel(place);
+                Err(Cancelled::by(cause))
+            }
             Woken::Deadline => unreachable!("INVARIANT: this wait has no deadline"),
         }
     }

@@ -4,11 +4,15 @@
 //! 1. makes a [`Wait`] for [`me`] and a [`Waiter`](crate::fiber::waiter::Waiter) for each object, in its own frame,
 //! 2. links them to the objects, under their locks,
 //! 3. calls [`park`], which returns what ended the wait,
-//! 4. takes them off the objects, under their locks (the one that ended the wait has done so itself).
+//! 4. takes them off the objects, under their locks (the one that ended the wait has done so itself),
+//! 5. calls [`pay_fuel`] if it was cancelled: perhaps the fiber has not left its stack, and whoever goes on all the same has to let others
+//!    have a turn. Not before step 4: nobody stands in a list who does not wait.
+//!
+//! With one object, [`park_or_leave`] does the last three.
 //!
 //! Steps 2 and 4 are the primitive's, everything about waking, deadlines and cancelling is here and in
 //! [`waiter`](crate::fiber::waiter), where the protocol is written down. Whoever ends the wait of another passes its token to
-//! [`unpark`]. An operation that need not wait calls [`pay_fuel`].
+//! [`unpark`]. An operation that need not wait calls [`pay_fuel`], also if it is in vain.
 //!
 //! - *Deadline*: a fiber's is a timer of its worker, a thread's the timeout of its sleep. Either claims the wait.
 //! - *Cancel*: a wait that begins in a cancelled [`scope`] claims itself. One that is cancelled later is claimed on its own
@@ -39,6 +43,8 @@ pub(crate) use crate::sched::{fuel::pay_fuel, poke::poke, unpark::unpark};
 
 #[cfg(modelled)]
 use self::model::burn_fuel;
+use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::who::Who;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
@@ -55,6 +61,23 @@ pub(crate) struct Waiting {
     pub(crate) deadline: Option<Moment>,
     /// Whether something that ends all waits of the fiber ends this one.
     pub(crate) cancellable: bool,
+}
+
+/// As [`park`], and if something else than its object ends the wait, `leave` takes it off that.
+#[inline]
+pub(crate) fn park_or_leave<R>(wait: &Wait<Who>, waiting: &Waiting, leave: impl FnOnce() -> R) -> Woken {
+    let woken = park(wait, waiting);
+    match woken {
+        Woken::Object(_) => {}
+        Woken::Deadline => {
+            leave();
+        }
+        Woken::Cancelled(_) => {
+            leave();
+            pay_fuel(waiting.place);
+        }
+    }
+    woken
 }
 
 /// Whether it is another's turn before this poll. Then whoever polls is told that there is more, and gives way when it pays next.

@@ -30,7 +30,7 @@ use crate::chan::arm::{AnyArm, Arm, Chosen};
 use crate::chan::port::{Attempt, Enlisted};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, me, park, pay_fuel};
+use crate::park::{Waiting, me, park, park_or_leave, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::object::{Object, Sight, Watched};
@@ -66,7 +66,7 @@ fn select(
     loop {
         match wait_for_any(arms, wait, waiters, patience, place) {
             None => {}
-            Some(Woken::Object(number)) => {
+            Some(Ended { woken: Woken::Object(number), .. }) => {
                 let index = number as usize;
                 if waiters[index].was_handed() {
                     // SAFETY: its channel has handed it what it wanted.
@@ -77,11 +77,11 @@ fn select(
                     return Some(index);
                 }
             }
-            Some(Woken::Deadline) => {
-                // Perhaps the time of an arm: then it is due.
+            Some(Ended { woken: Woken::Deadline, due }) => {
+                // Perhaps the time of an arm: then it is due, or somebody else has what came.
                 let is_over = match patience {
                     Patience::None => true,
-                    Patience::Until(deadline) => earliest(arms).is_none_or(|due| deadline < due),
+                    Patience::Until(deadline) => due.is_none_or(|due| deadline < due),
                     Patience::Endless => false,
                 };
                 if is_over {
@@ -89,7 +89,8 @@ fn select(
                     return None;
                 }
             }
-            Some(Woken::Cancelled(cause)) => {
+            Some(Ended { woken: Woken::Cancelled(cause), .. }) => {
+                pay_fuel(place);
                 let AnyArm(first) = arms.first()?;
                 // SAFETY: it is not said to be done.
                 unsafe { first.choose(Chosen::Cancelled(Cancelled::by(cause))) };
@@ -116,6 +117,13 @@ fn attempt(arm: &dyn Arm) -> bool {
     true
 }
 
+/// How a wait for several arms ended.
+struct Ended {
+    woken: Woken,
+    /// When the first of them was to be ready, as the wait knew it: a moment later it may have been another's.
+    due: Option<Moment>,
+}
+
 /// Passes 2 and 3. None if an arm turned out to be ready, so that the wait did not take place.
 fn wait_for_any(
     arms: &[AnyArm<'_>],
@@ -123,33 +131,38 @@ fn wait_for_any(
     waiters: &[Waiter<Who>],
     patience: Patience,
     place: Place,
-) -> Option<Woken> {
+) -> Option<Ended> {
     let order = Order::random(arms.len());
     // SAFETY: the records stay until they are delisted below, or the one that ended the wait was taken off by its channel.
     let enlist = |&index: &usize| unsafe { arms[index].0.enlist(&waiters[index]) } == Enlisted::Yes;
     let linked = order.indices().take_while(enlist).count();
     let ready = linked < arms.len();
-    let woken = if ready && wait.claim_own(Woken::Object(linked as u32)) {
+    let ended = if ready && wait.claim_own(Woken::Object(linked as u32)) {
         None
     } else if patience == Patience::None && wait.claim_own(Woken::Deadline) {
-        Some(Woken::Deadline)
+        Some(Ended { woken: Woken::Deadline, due: None })
     } else {
         let own = match patience {
             Patience::Until(deadline) => Some(deadline),
             Patience::None | Patience::Endless => None,
         };
-        let deadline = [own, earliest(arms)].into_iter().flatten().min();
+        let due = earliest(arms);
+        let deadline = [own, due].into_iter().flatten().min();
         let arms = Arms(arms);
         let object = Object::of(&arms);
-        Some(park(wait, &Waiting { reason: Reason::Select, object, place, deadline, cancellable: true }))
+        let woken = park(wait, &Waiting { reason: Reason::Select, object, place, deadline, cancellable: true });
+        Some(Ended { woken, due })
     };
-    let ended_by = woken.and_then(|woken| if let Woken::Object(number) = woken { Some(number as usize) } else { None });
+    let ended_by = match ended {
+        Some(Ended { woken: Woken::Object(number), .. }) => Some(number as usize),
+        _ => None,
+    };
     order
         .indices()
         .take(linked)
         .filter(|&index| Some(index) != ended_by)
         .for_each(|index| arms[index].0.delist(&waiters[index]));
-    woken
+    ended
 }
 
 /// The arms of a select that waits, for those who look.
@@ -200,7 +213,7 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
         let arms = Arms(&arms);
         let object = Object::of(&arms);
         let waiting = Waiting { reason: Reason::Select, object, place, deadline, cancellable: true };
-        match park(&wait, &waiting) {
+        match park_or_leave(&wait, &waiting, || arm.delist(&waiters[0])) {
             Woken::Object(_) if waiters[0].was_handed() => {
                 // SAFETY: its channel has handed it what it wanted.
                 unsafe { arm.choose(Chosen::Done) };
@@ -208,13 +221,11 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
             }
             Woken::Object(_) => {}
             Woken::Deadline => {
-                arm.delist(&waiters[0]);
                 if due.is_none_or(|due| own.is_some_and(|own| own < due)) {
                     return None;
                 }
             }
             Woken::Cancelled(cause) => {
-                arm.delist(&waiters[0]);
                 // SAFETY: it is not said to be done.
                 unsafe { arm.choose(Chosen::Cancelled(Cancelled::by(cause))) };
                 return Some(0);

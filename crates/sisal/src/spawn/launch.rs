@@ -160,11 +160,7 @@ pub(super) fn wait_to_enter(limit: &Limit, waiting: &Waiting) -> Woken {
     if unsafe { limit.enter_or_enlist(&waiter) } == Admission::Granted {
         return Woken::Object(0);
     }
-    let woken = park::park(&wait, waiting);
-    if !matches!(woken, Woken::Object(_)) {
-        limit.give_up(&waiter);
-    }
-    woken
+    park::park_or_leave(&wait, waiting, || limit.give_up(&waiter))
 }
 
 #[inline]

@@ -117,7 +117,12 @@ pub(super) fn run<R, E>(
                 pay_fuel(place);
                 return Ok(Ok(value));
             }
-            Err(StmError::Abort(error)) if !tx.has_conflict => return Ok(Err(error)),
+            Err(StmError::Abort(error)) if !tx.has_conflict => {
+                attempts.turn = None;
+                drop(tx);
+                pay_fuel(place);
+                return Ok(Err(error));
+            }
             Err(StmError::Stm(error)) if error.is_retry() && !tx.has_conflict => attempts.wait(&tx)?,
             Ok(_) | Err(_) => attempts.failed(),
         }

@@ -32,7 +32,10 @@ impl Transaction {
         );
         match woken {
             Woken::Object(_) => Ok(()),
-            Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
+            Woken::Cancelled(cause) => {
+                park::pay_fuel(place);
+                Err(Cancelled::by(cause))
+            }
             Woken::Deadline => unreachable!("INVARIANT: it has no deadline"),
         }
     }

@@ -272,13 +272,11 @@ impl Condvar {
     ) -> Result<WaitTimeoutResult, Cancelled> {
         let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Condvar, object, place, deadline, cancellable: true };
-        let result = match park::park(wait, &waiting) {
-            Woken::Object(_) => return Ok(WaitTimeoutResult(false)),
+        match park::park_or_leave(wait, &waiting, || self.waiting.lock().remove(waiter)) {
+            Woken::Object(_) => Ok(WaitTimeoutResult(false)),
             Woken::Deadline => Ok(WaitTimeoutResult(true)),
             Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
-        };
-        self.waiting.lock().remove(waiter);
-        result
+        }
     }
 }
 

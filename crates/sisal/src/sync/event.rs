@@ -194,13 +194,11 @@ impl Event {
         }
         let object = Object::of(self);
         let waiting = Waiting { reason, object, place, deadline, cancellable: true };
-        let error = match park::park(&wait, &waiting) {
-            Woken::Object(_) => return Ok(()),
-            Woken::Deadline => WaitTimeoutError::TimedOut,
-            Woken::Cancelled(cause) => WaitTimeoutError::Cancelled(Cancelled::by(cause)),
-        };
-        self.waiting.lock().remove(&waiter);
-        Err(error)
+        match park::park_or_leave(&wait, &waiting, || self.waiting.lock().remove(&waiter)) {
+            Woken::Object(_) => Ok(()),
+            Woken::Deadline => Err(WaitTimeoutError::TimedOut),
+            Woken::Cancelled(cause) => Err(WaitTimeoutError::Cancelled(Cancelled::by(cause))),
+        }
     }
 }
 

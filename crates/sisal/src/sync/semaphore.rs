@@ -293,13 +293,11 @@ impl Semaphore {
         }
         let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Semaphore, object, place, deadline, cancellable: true };
-        let ended = match park::park(&wait, &waiting) {
-            Woken::Object(_) => return Ok(()),
-            Woken::Deadline => Ended::TimedOut,
-            Woken::Cancelled(cause) => Ended::Cancelled(Cancelled::by(cause)),
-        };
-        self.give_up(&request);
-        Err(ended)
+        match park::park_or_leave(&wait, &waiting, || self.give_up(&request)) {
+            Woken::Object(_) => Ok(()),
+            Woken::Deadline => Err(Ended::TimedOut),
+            Woken::Cancelled(cause) => Err(Ended::Cancelled(Cancelled::by(cause))),
+        }
     }
 
     #[cold]

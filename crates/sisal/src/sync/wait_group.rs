@@ -97,12 +97,9 @@ fn wait_for_none(members: &Members, place: Place) -> Result<(), Cancelled> {
     }
     let object = Object::of(members);
     let waiting = Waiting { reason: Reason::WaitGroup, object, place, deadline: None, cancellable: true };
-    match park::park(&wait, &waiting) {
+    match park::park_or_leave(&wait, &waiting, || members.waiting.lock().remove(&waiter)) {
         Woken::Object(_) => Ok(()),
-        Woken::Cancelled(cause) => {
-            members.waiting.lock().remove(&waiter);
-            Err(Cancelled::by(cause))
-        }
+        Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
         Woken::Deadline => unreachable!("INVARIANT: this wait has no deadline"),
     }
 }

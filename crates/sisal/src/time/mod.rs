@@ -9,7 +9,7 @@ pub use self::{
 };
 
 use crate::fiber::waiter::{Wait, Woken};
-use crate::park::{self, Waiting};
+use crate::park::{self, Waiting, scope};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// fibers have a turn.
 ///
 /// # Errors
-/// [`Cancelled`] if something from outside ends the wait: see [`Cause`](crate::Cause).
+/// [`Cancelled`] if something from outside ends the wait, also one for nothing: see [`Cause`](crate::Cause).
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -40,13 +40,12 @@ use std::time::{Duration, Instant};
 pub fn sleep(duration: Duration) -> Result<(), Cancelled> {
     let place = Location::caller();
     if duration.is_zero() {
-        yield_at(place);
-        return Ok(());
+        return sleep_for_nothing(place);
     }
     sleep_to(Moment::now().after(duration), place)
 }
 
-/// Waits until `instant`. See [`sleep`].
+/// Waits until `instant`. One that is past is a sleep of nothing. See [`sleep`].
 ///
 /// # Errors
 /// As for [`sleep`].
@@ -64,17 +63,22 @@ pub fn sleep_until(instant: Instant) -> Result<(), Cancelled> {
     let place = Location::caller();
     let now = Instant::now();
     if instant <= now {
-        yield_at(place);
-        return Ok(());
+        return sleep_for_nothing(place);
     }
     sleep_to(Moment::of(instant), place)
+}
+
+/// Gives way, and tells what is to end that it is: one who is always late would not hear of it otherwise.
+fn sleep_for_nothing(place: Place) -> Result<(), Cancelled> {
+    yield_at(place);
+    scope::check()
 }
 
 fn sleep_to(deadline: Moment, place: Place) -> Result<(), Cancelled> {
     let wait = Wait::new(park::me());
     let waiting =
         Waiting { reason: Reason::Sleep, object: Object::NONE, place, deadline: Some(deadline), cancellable: true };
-    match park::park(&wait, &waiting) {
+    match park::park_or_leave(&wait, &waiting, || ()) {
         Woken::Deadline => Ok(()),
         Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
         Woken::Object(_) => unreachable!("INVARIANT: a sleep waits for no object"),

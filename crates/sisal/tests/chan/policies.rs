@@ -2,8 +2,12 @@
 
 use crate::common::flavours::Ledger;
 use crate::common::places::{everywhere, join_all, settle};
+use crate::common::{rounds, until};
 use sisal::chan::{Policy, SendError, TryRecvError, bounded_with};
+use sisal::yield_now;
 use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const DROPPING: [Policy; 2] = [Policy::DropNewest, Policy::DropOldest];
 
@@ -164,5 +168,50 @@ fn the_first_item_always_arrives_where_the_newest_is_dropped() {
         assert!(received.is_sorted_by(|a, b| a < b));
         assert_eq!(received.first(), Some(&0));
         sender.join();
+    });
+}
+
+/// Dropped by the send of another, unless it was received.
+struct Watched {
+    number: usize,
+    /// Which one is being sent.
+    newest: Arc<AtomicUsize>,
+    is_received: bool,
+}
+
+/// How many there is room for.
+const ROOM: usize = 3;
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !self.is_received {
+            let newest = self.newest.load(Ordering::Acquire);
+            assert_eq!(newest, self.number + ROOM, "all room was taken, from item {} on", self.number);
+        }
+    }
+}
+
+#[test]
+fn an_item_is_dropped_for_another_only_while_there_is_no_room() {
+    everywhere(|place| {
+        let (tx, rx) = bounded_with(ROOM, Policy::DropOldest);
+        let receiver = place.spawn(move || {
+            loop {
+                match rx.try_recv() {
+                    Ok(Watched { number: usize::MAX, .. }) => break,
+                    Ok(mut item) => item.is_received = true,
+                    Err(error) => assert_eq!(error, TryRecvError::Empty),
+                }
+                yield_now();
+            }
+        });
+        let newest = Arc::new(AtomicUsize::new(0));
+        for number in 0..rounds(20_000) {
+            newest.store(number, Ordering::Release);
+            tx.send(Watched { number, newest: Arc::clone(&newest), is_received: false }).unwrap();
+        }
+        until(|| tx.is_empty());
+        tx.send(Watched { number: usize::MAX, newest, is_received: true }).unwrap();
+        receiver.join();
     });
 }

@@ -7,9 +7,10 @@ use super::common::{background, in_fiber_of_each, rounds, shut_down, with_worker
 use super::tools::{Counter, Executor, all, poll};
 use sisal::chan::{Policy, RecvError, SendError, after, at, bounded, bounded_with, never, tick, unbounded};
 use sisal::{block_on, spawn, spawn_future, spawn_local};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
+use std::task::{Poll, RawWaker, RawWakerVTable, Waker};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -415,6 +416,37 @@ fn a_storm_of_futures_that_are_dropped_loses_nothing() {
                 assert_eq!(received.load(Ordering::Acquire), items, "{flavour:?}");
             }
             shut_down(runtime);
+        }
+    });
+}
+
+/// A waker that can't be cloned.
+#[allow(unsafe_code, reason = "a waker of one's own")]
+fn unclonable() -> Waker {
+    const TABLE: RawWakerVTable =
+        RawWakerVTable::new(|_| panic!("on purpose: the waker is cloned"), |_| (), |_| (), |_| ());
+    // SAFETY: its functions use no data.
+    unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &TABLE)) }
+}
+
+#[test]
+fn a_message_whose_waker_panics_is_kept() {
+    in_fibers_and_a_thread(|| {
+        for flavour in [Flavour::Rendezvous, Flavour::Bounded(1)] {
+            let ledger = Ledger::of(3);
+            let (sender, receiver) = flavour.make();
+            (0..flavour.room().unwrap()).for_each(|_| sender.send(ledger.make(0)).unwrap());
+            let mut dropped = sender.send_async(ledger.make(1));
+            assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut dropped, &unclonable()))).is_err());
+            drop(dropped);
+            assert_eq!(ledger.each().nth(1), Some(1));
+            let mut kept = sender.send_async(ledger.make(2));
+            assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut kept, &unclonable()))).is_err());
+            assert_eq!(ledger.each().nth(2), Some(0));
+            let (_, waker) = Counter::new();
+            assert!(poll(&mut kept, &waker).is_pending(), "it can be polled again");
+            drop((kept, receiver));
+            assert_eq!(ledger.each().nth(2), Some(1));
         }
     });
 }

@@ -6,8 +6,9 @@ use super::common::{background, rounds, shut_down, with_workers};
 use super::tools::{Counter, poll};
 use sisal::block_on;
 use sisal::chan::{RecvError, TryRecvError, oneshot};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Wake, Waker};
 
 #[test]
 fn the_message_or_the_end_is_awaited() {
@@ -62,5 +63,32 @@ fn sends_race_with_polls_and_drops() {
         }
         ledger.check();
         shut_down(runtime);
+    });
+}
+
+/// A waker that can't even be dropped, the last time.
+struct Stubborn;
+
+impl Wake for Stubborn {
+    fn wake(self: Arc<Stubborn>) {}
+}
+
+impl Drop for Stubborn {
+    fn drop(&mut self) {
+        panic!("on purpose: the waker is dropped");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_when_it_goes_leaves_the_channel_as_it_was() {
+    in_fibers_and_a_thread(|| {
+        let (sender, mut receiver) = oneshot();
+        let waker = Waker::from(Arc::new(Stubborn));
+        assert!(poll(&mut receiver, &waker).is_pending());
+        drop(waker);
+        assert!(catch_unwind(AssertUnwindSafe(|| receiver.try_recv())).is_err());
+        assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty), "the sender is not done");
+        sender.send(7).unwrap();
+        assert_eq!(receiver.try_recv(), Ok(7));
     });
 }

@@ -1,10 +1,12 @@
 //! `select!`: which arm runs, and when the default does.
 
-use crate::common::LONG;
 use crate::common::flavours::{FLAVOURS, Flavour};
 use crate::common::places::{Place, everywhere, join_all, settle};
-use sisal::chan::{Policy, RecvError, SendError, Sender, TryRecvError, after, bounded, bounded_with, unbounded};
-use sisal::select;
+use crate::common::{LONG, in_main_fiber};
+use sisal::chan::{
+    Policy, Receiver, RecvError, SendError, Sender, TryRecvError, after, bounded, bounded_with, never, unbounded,
+};
+use sisal::{Select, select, spawn, yield_now};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -100,6 +102,63 @@ fn a_default_with_a_time_runs_when_it_is_over_and_not_before() {
         }
         let start = Instant::now();
         select! { default(time) => assert!(start.elapsed() >= time) }
+    });
+}
+
+/// Has a fiber wait for a timer and something else, and takes the timer's message before that fiber runs again. Says for how long it waited
+/// until it gave up; `wait` says whether it did.
+fn waits_beside_a_thief(wait: fn(&Receiver<Instant>) -> bool) -> Duration {
+    loop {
+        let timer = after(Duration::from_millis(2));
+        let due = Instant::now() + Duration::from_millis(2);
+        let victim = {
+            let timer = timer.clone();
+            spawn(move || {
+                let start = Instant::now();
+                wait(&timer).then(|| start.elapsed())
+            })
+        };
+        // There is one worker: it comes back from here when the other waits.
+        yield_now();
+        while Instant::now() < due {}
+        let stolen = timer.try_recv();
+        // On a slow machine the other may have been woken in time.
+        if let (Ok(_), Some(waited)) = (stolen, victim.join().unwrap()) {
+            return waited;
+        }
+    }
+}
+
+#[test]
+fn a_default_with_a_time_does_not_run_early_since_another_took_what_a_timer_sent() {
+    const LIMIT: Duration = Duration::from_millis(20);
+    let waits: [fn(&Receiver<Instant>) -> bool; 3] = [
+        |timer| {
+            select! {
+                recv(timer) -> _ => false,
+                recv(never::<u8>()) -> _ => panic!("nothing comes"),
+                default(LIMIT) => true,
+            }
+        },
+        |timer| {
+            let never = never::<u8>();
+            let mut select = Select::new();
+            select.recv(timer, |_| ());
+            select.recv(&never, |_| panic!("nothing comes"));
+            select.wait_timeout(LIMIT).is_none()
+        },
+        |timer| {
+            select! {
+                recv(timer) -> _ => false,
+                default(LIMIT) => true,
+            }
+        },
+    ];
+    in_main_fiber(1, || {
+        for (number, wait) in waits.into_iter().enumerate() {
+            let waited = waits_beside_a_thief(wait);
+            assert!(waited >= LIMIT, "{number}: {waited:?}");
+        }
     });
 }
 

@@ -3,9 +3,8 @@
 use crate::common::flavours::{FLAVOURS, Flavour};
 use crate::common::places::{self, Place};
 use crate::common::storm::{race, racer};
-use crate::common::{fixed, in_background, in_main_fiber, rounds, until, watched, with_workers};
-use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded, unbounded};
-use sisal::sync::{Mutex, RwLock, Semaphore};
+use crate::common::{in_background, in_main_fiber, rounds, until, with_workers};
+use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded};
 use sisal::{join_all, spawn, spawn_on, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -368,110 +367,5 @@ fn two_fibers_that_hand_an_item_back_and_forth_never_miss_each_other() {
                 other.join().unwrap();
             });
         }
-    });
-}
-
-/// Does `busy` on one worker, again and again and without ever waiting, until a third fiber of that worker has run.
-fn runs_beside<F: Fn() + Send + Clone + 'static>(busy: impl Fn() -> F) {
-    let runtime = watched(fixed(1).build().unwrap());
-    let stop = Arc::new(AtomicBool::new(false));
-    let pair = [(); 2].map(|()| {
-        let (stop, busy) = (Arc::clone(&stop), busy());
-        runtime.spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
-                busy();
-            }
-        })
-    });
-    runtime.spawn(move || stop.store(true, Ordering::Relaxed)).join().unwrap();
-    pair.into_iter().for_each(|fiber| fiber.join().unwrap());
-    crate::common::shut_down(runtime);
-}
-
-#[test]
-fn a_pair_of_fibers_that_never_wait_does_not_starve_a_third() {
-    crate::common::watchdog::guarded(|| {
-        for flavour in [Flavour::Bounded(2), Flavour::Unbounded] {
-            let (tx, rx) = flavour.make();
-            runs_beside(|| {
-                let (tx, rx) = (tx.clone(), rx.clone());
-                move || {
-                    tx.send(1).unwrap();
-                    assert_eq!(rx.recv(), Ok(1));
-                }
-            });
-        }
-    });
-}
-
-#[test]
-fn a_pair_of_fibers_that_always_have_something_for_each_other_does_not_starve_a_third() {
-    crate::common::watchdog::guarded(|| {
-        let runtime = watched(fixed(1).build().unwrap());
-        let stop = Arc::new(AtomicBool::new(false));
-        let ((tx, rx), (back, backs)) = (bounded(0), bounded(0));
-        let told = Arc::clone(&stop);
-        let one = runtime.spawn(move || {
-            while !told.load(Ordering::Relaxed) {
-                tx.send(1).unwrap();
-                assert_eq!(backs.recv(), Ok(2));
-            }
-        });
-        let other = runtime.spawn(move || rx.iter().for_each(|_: i32| back.send(2).unwrap()));
-        runtime.spawn(move || stop.store(true, Ordering::Relaxed)).join().unwrap();
-        one.join().unwrap();
-        other.join().unwrap();
-        crate::common::shut_down(runtime);
-    });
-}
-
-#[test]
-fn fibers_that_only_try_do_not_starve_a_third() {
-    crate::common::watchdog::guarded(|| {
-        let (tx, rx) = unbounded::<u8>();
-        runs_beside(|| {
-            let rx = rx.clone();
-            move || assert_eq!(rx.try_recv(), Err(TryRecvError::Empty))
-        });
-        drop(tx);
-        let (full, _keep) = bounded(1);
-        full.send(1).unwrap();
-        runs_beside(|| {
-            let full = full.clone();
-            move || assert!(full.try_send(2).is_err())
-        });
-        static MUTEX: Mutex<()> = Mutex::new(());
-        static LOCK: RwLock<()> = RwLock::new(());
-        static NOTHING: Semaphore = Semaphore::new(0);
-        let held = (MUTEX.lock(), LOCK.write());
-        runs_beside(|| || assert!(MUTEX.try_lock().is_none()));
-        runs_beside(|| || assert!(LOCK.try_read().is_none()));
-        runs_beside(|| || assert!(LOCK.try_write().is_none()));
-        runs_beside(|| || assert!(NOTHING.try_acquire().is_none()));
-        drop(held);
-    });
-}
-
-#[test]
-fn a_fiber_that_joins_in_vain_does_not_starve_another() {
-    crate::common::watchdog::guarded(|| {
-        let runtime = watched(fixed(1).build().unwrap());
-        let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
-        let token = sisal::CancelToken::new();
-        token.cancel();
-        let busy = runtime.spawn(move || {
-            let mut handles = vec![spawn(|| sisal::sleep(crate::common::LONG).is_err())];
-            token.run(|| {
-                while !told.load(Ordering::Relaxed) {
-                    assert!(sisal::join_any(&mut handles).unwrap().1.is_err());
-                }
-            });
-            handles[0].cancel();
-            assert!(sisal::join_any(&mut handles).is_some_and(|_| handles.is_empty()));
-        });
-        runtime.spawn(move || stop.store(true, Ordering::Relaxed)).join().unwrap();
-        busy.join().unwrap();
-        crate::common::shut_down(runtime);
     });
 }

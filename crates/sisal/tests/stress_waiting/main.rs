@@ -9,3 +9,4 @@ mod nursery;
 mod select;
 mod stm;
 mod sync;
+mod turns;

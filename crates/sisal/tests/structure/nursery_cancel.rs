@@ -6,7 +6,7 @@ use crate::common::waits::cause;
 use crate::common::watchdog::guarded;
 use crate::common::{LONG, background, in_fiber_of_each, shut_down, until};
 use crate::sleepers::{SHORT, Sleepers, Sure, with_enough_time};
-use sisal::{Cause, Nursery, check_cancelled, nursery, sleep, spawn, timeout};
+use sisal::{Cancelled, Cause, Nursery, check_cancelled, nursery, sleep, sleep_until, spawn, timeout};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,6 +29,31 @@ fn cancelling_ends_the_waits_of_the_children_and_of_the_body() {
         assert_eq!(value, Ok(7), "to be cancelled by request is no failure");
         sleepers.were_told();
         check_cancelled().unwrap();
+    });
+}
+
+#[test]
+fn a_child_that_has_fallen_behind_is_told_by_its_next_sleep() {
+    in_fiber_of_each(|| {
+        let sleeps: [fn(Instant) -> Result<(), Cancelled>; 2] = [sleep_until, |_| sleep(Duration::ZERO)];
+        for sleep in sleeps {
+            let (beats, long_ago) = (AtomicUsize::new(0), Instant::now());
+            let done: Sure<()> = nursery(|n| {
+                n.spawn(|| {
+                    let ended = loop {
+                        match sleep(long_ago) {
+                            Ok(()) => beats.fetch_add(1, Ordering::Relaxed),
+                            Err(cancelled) => break cancelled,
+                        };
+                    };
+                    assert_eq!(ended.cause, Cause::Request);
+                });
+                until(|| beats.load(Ordering::Relaxed) > 0);
+                n.cancel();
+                Ok(())
+            });
+            done.unwrap();
+        }
     });
 }
 

@@ -1,8 +1,10 @@
 //! Models of the protocol.
 
 use super::*;
+use crate::chan::arm::{Arm, Chosen, SendArm};
 use crate::chan::models::{Item, check, close_against_send, give_up_against_send, receive_now, send_now, take_turns};
 use crate::chan::port::SendPort;
+use crate::chan::{Policy, Sender, bounded_with};
 use crate::fiber::waiter::Wait;
 use crate::park::{Waiting, me, park};
 use crate::prim::object::Object;
@@ -89,4 +91,55 @@ fn loom_array_closes_exactly() {
 #[test]
 fn loom_array_signal_is_not_lost_to_one_who_gives_up() {
     give_up_against_send(|| Array::<Item>::new(1));
+}
+
+/// Two items fill the ring, one more is sent, and the oldest is to make room for it, while one is received: if it was received, nothing else is
+/// dropped.
+fn oldest_makes_room_only_if_there_is_none(send: fn(&Sender<usize>, usize)) {
+    let seen: &'static Mutex<HashSet<Vec<usize>>> = Box::leak(Box::default());
+    check(3, move || {
+        let (sender, receiver) = bounded_with(2, Policy::DropOldest);
+        [1, 2].iter().for_each(|&item| sender.send(item).unwrap());
+        let other = {
+            let receiver = receiver.clone();
+            loom::thread::spawn(move || receiver.try_recv().unwrap())
+        };
+        send(&sender, 3);
+        let first = other.join().unwrap();
+        seen.lock().unwrap().insert(std::iter::once(first).chain(receiver.try_iter()).collect());
+    });
+    assert_eq!(*seen.lock().unwrap(), HashSet::from([vec![1, 2, 3], vec![2, 3]]));
+}
+
+#[test]
+fn loom_array_drops_the_oldest_only_if_it_is_full() {
+    oldest_makes_room_only_if_there_is_none(|sender, item| sender.send(item).unwrap());
+}
+
+#[test]
+fn loom_array_drops_the_oldest_for_an_arm_only_if_it_is_full() {
+    oldest_makes_room_only_if_there_is_none(|sender, item| {
+        let arm = SendArm::new(sender, item);
+        assert_eq!(arm.attempt(), Attempt::Done);
+        // SAFETY: the attempt has said so just now.
+        unsafe { arm.choose(Chosen::Done) };
+    });
+}
+
+/// Two send, and the oldest is to make room: as many are dropped as there was no room for.
+#[test]
+fn loom_array_drops_as_many_of_the_oldest_as_it_must() {
+    let seen: &'static Mutex<HashSet<Vec<usize>>> = Box::leak(Box::default());
+    check(3, move || {
+        let (sender, receiver) = bounded_with(2, Policy::DropOldest);
+        sender.send(1).unwrap();
+        let other = {
+            let sender = sender.clone();
+            loom::thread::spawn(move || sender.send(2).unwrap())
+        };
+        sender.send(3).unwrap();
+        other.join().unwrap();
+        seen.lock().unwrap().insert(receiver.try_iter().collect());
+    });
+    assert_eq!(*seen.lock().unwrap(), HashSet::from([vec![2, 3], vec![3, 2]]));
 }

@@ -117,7 +117,7 @@ impl<T> ReceivePort<T> for Array<T> {
 }
 
 impl<T> Channel for Array<T> {
-    fn close(&self) -> bool {
+    fn close_and(&self, say: impl FnOnce()) -> bool {
         let mut waiting = self.waiting.lock();
         // ORDERING: AcqRel: pairs with the exchanges of the tail: what was let in before is seen by whoever sees CLOSED.
         if self.tail.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED != 0 {
@@ -125,6 +125,7 @@ impl<T> Channel for Array<T> {
         }
         let (senders, receivers) = (waiting.senders.claim_all(), waiting.receivers.claim_all());
         drop(waiting);
+        say();
         senders.chain(receivers).for_each(unpark);
         true
     }

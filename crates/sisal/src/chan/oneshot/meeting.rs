@@ -128,16 +128,11 @@ impl Meeting {
 
     /// The wait of a task is the receiver's own again, and the word EMPTY, or the sender is done.
     pub(super) fn delist_task(&self) {
-        let claimed = self.with_task(|wait, parker| {
-            let claimed = wait.claim_own(Woken::Deadline);
-            if claimed {
-                parker.withdraw();
-            }
-            claimed
-        });
-        if claimed {
+        if self.with_task(|wait, _| wait.claim_own(Woken::Deadline)) {
             // Relaxed: the sender has not looked at the wait, or, if this fails, finds it claimed.
             let _ = self.word.compare_exchange(WAITED, EMPTY, Ordering::Relaxed, Ordering::Relaxed);
+            // Last, since wakers are foreign code and may panic when they are dropped.
+            self.with_task(|_, parker| parker.withdraw());
             return;
         }
         let mut backoff = Backoff::new();

@@ -152,11 +152,13 @@ impl<T> OneSender<T> {
             }
             Ended::Unseen => {
                 // SAFETY: the receiver is gone and has not seen it. With the message back we are, too.
-                unsafe {
+                let message = unsafe {
                     let message = block.take();
                     free(pointer);
-                    Err(message)
-                }
+                    message
+                };
+                pay_fuel(place);
+                Err(message)
             }
         }
     }
@@ -301,7 +303,10 @@ impl<T> OneReceiver<T> {
                 pay_fuel(place);
                 Ok(message)
             }
-            Err(TryRecvError::Closed) => Err(RecvTimeoutError::Closed),
+            Err(TryRecvError::Closed) => {
+                pay_fuel(place);
+                Err(RecvTimeoutError::Closed)
+            }
             Err(TryRecvError::Empty) => {
                 self.wait(deadline(), place)?;
                 self.take().map_err(|error| match error {
@@ -322,7 +327,10 @@ impl<T> OneReceiver<T> {
         match block.meeting.wait_by(|wait| park(wait, &waiting)) {
             Woken::Object(_) => Ok(()),
             Woken::Deadline => Err(RecvTimeoutError::TimedOut),
-            Woken::Cancelled(cause) => Err(RecvTimeoutError::Cancelled(Cancelled::by(cause))),
+            Woken::Cancelled(cause) => {
+                pay_fuel(place);
+                Err(RecvTimeoutError::Cancelled(Cancelled::by(cause)))
+            }
         }
     }
 

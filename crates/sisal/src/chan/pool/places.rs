@@ -5,7 +5,7 @@ use super::PoolTimeoutError;
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, me, park, unpark};
+use crate::park::{Waiting, me, park_or_leave, unpark};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
@@ -116,13 +116,11 @@ impl<T> Shared<T> {
         }
         let object = Object::of(self);
         let waiting = Waiting { reason: Reason::Pool, object, place, deadline, cancellable: true };
-        let error = match park(&wait, &waiting) {
-            Woken::Object(_) => return Ok(handed),
-            Woken::Deadline => PoolTimeoutError::TimedOut,
-            Woken::Cancelled(cause) => PoolTimeoutError::Cancelled(Cancelled::by(cause)),
-        };
-        self.give_up(&waiter);
-        Err(error)
+        match park_or_leave(&wait, &waiting, || self.give_up(&waiter)) {
+            Woken::Object(_) => Ok(handed),
+            Woken::Deadline => Err(PoolTimeoutError::TimedOut),
+            Woken::Cancelled(cause) => Err(PoolTimeoutError::Cancelled(Cancelled::by(cause))),
+        }
     }
 
     /// Takes a place, or joins the list.
