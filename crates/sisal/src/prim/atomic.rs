@@ -50,7 +50,9 @@ pub(crate) struct Backoff(u32);
 
 impl Backoff {
     const SPINS: u32 = 64;
-    const MOST_DOUBLINGS: u32 = 6;
+    /// After a lost race, at first: about a microsecond, in which the winner gets some fifty operations done.
+    const LOST: u32 = 32;
+    const MOST_DOUBLINGS: u32 = 3;
 
     pub(crate) fn new() -> Backoff {
         Backoff(0)
@@ -63,7 +65,7 @@ impl Backoff {
         if cfg!(modelled) || cfg!(miri) {
             return yield_now();
         }
-        (0..1 << self.0.min(Self::MOST_DOUBLINGS)).for_each(|_| spin_loop());
+        (0..Self::LOST << self.0.min(Self::MOST_DOUBLINGS)).for_each(|_| spin_loop());
         self.0 += 1;
     }
 
