@@ -5,7 +5,6 @@ mod common;
 use common::{in_fiber_of_each, until};
 use sisal::{fiber_local, join_all, spawn, spawn_local, yield_now};
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
