@@ -274,6 +274,8 @@ impl Worker {
                 continue;
             }
             if let Some(fiber) = self.search() {
+                // Its turn, which others clock, begins now, however long the search has taken.
+                self.begin_turn();
                 return Next::Fresh(fiber);
             }
             if !self.remote().inbox.is_empty() {
