@@ -108,6 +108,33 @@ fn leave_address_space(mebibytes: u64) {
     rustix::process::setrlimit(rustix::process::Resource::As, limit).unwrap();
 }
 
+/// The one that gets the others on has a stack, and sleeps and wakes a hundred times while they wait for theirs.
+#[test]
+fn where_address_space_for_stacks_is_short_for_long_whoever_has_one_goes_on() {
+    let ended = child::run_in(&[("MALLOC_ARENA_MAX", "1")], || {
+        let runtime = background(1);
+        let (sender, receiver) = sisal::chan::bounded::<()>(0);
+        let started = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&started);
+        let opener = runtime.spawn(move || {
+            flag.store(true, Ordering::Relaxed);
+            (0..100).for_each(|_| sleep(Duration::from_millis(1)).unwrap());
+            drop(sender);
+        });
+        until(|| started.load(Ordering::Relaxed));
+        leave_address_space(100);
+        let wait = |_| {
+            let receiver = receiver.clone();
+            runtime.spawn(move || receiver.recv().is_err())
+        };
+        let waiting: Vec<_> = (0..2_000).map(wait).collect();
+        opener.join().unwrap();
+        assert!(join_all(waiting).into_iter().all(Result::unwrap));
+        common::shut_down(runtime);
+    });
+    ended.well();
+}
+
 #[test]
 fn a_shortage_of_address_space_for_stacks_slows_and_does_not_fail() {
     // Two allocator arenas would take what is left.

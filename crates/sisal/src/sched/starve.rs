@@ -46,8 +46,12 @@ impl Worker {
     pub(super) fn wait_for_ready_or_stack(&self) -> Option<FiberRef> {
         self.begin_turn();
         if self.has_hungered() {
-            self.keep_stack(self.beyond_limit());
-            return None;
+            // If there is none even beyond the limit, the others go on, and it is tried again after as long.
+            self.hungry_since.set(self.now.get());
+            if let Some(stack) = self.beyond_limit() {
+                self.keep_stack(Some(stack));
+                return None;
+            }
         }
         if let Some(fiber) = self.pop_ready() {
             return Some(fiber);
