@@ -3,7 +3,7 @@
 mod common;
 
 use common::gate::Gate;
-use common::watchdog::guarded;
+use common::watchdog::{guarded, watch};
 use common::{background, fixed, in_fiber_of_each, rounds, until, with_workers};
 use sisal::{Builder, Handle, SpawnErrorKind, join_all, spawn, spawn_local, spawn_on, try_spawn, yield_now};
 use std::cell::{Cell, RefCell};
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::panic::catch_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 /// What a call panics with.
@@ -298,19 +298,30 @@ fn a_local_fiber_of_another_runtime_is_refused() {
 
 #[test]
 fn idle_workers_take_their_share_of_what_one_fiber_spawns() {
-    // Counted, not clocked: each round goes on until all workers have had a hand in it.
+    // Each keeps its worker until all have come: what no other worker takes is never run. Those that start on the spawner's worker
+    // before it is done, since it gave way, would keep it from that: they don't take part.
     with_workers(|workers| {
         fixed(workers)
             .run(|| {
-                let mut threads = HashSet::new();
-                while threads.len() < workers {
-                    let fibers = (0..200).map(|_| {
-                        spawn(|| {
-                            (0..2_000u64).fold(0, |sum, i| std::hint::black_box(sum ^ i));
-                            thread::current().id()
+                watch(&Handle::current().expect("the main fiber is in a runtime"));
+                let spawner = thread::current().id();
+                for _ in 0..rounds(100) {
+                    let come = Arc::new(AtomicUsize::new(0));
+                    let is_done = Arc::new(AtomicBool::new(false));
+                    let fibers: Vec<_> = (0..workers)
+                        .map(|_| {
+                            let (come, is_done) = (come.clone(), is_done.clone());
+                            spawn(move || {
+                                let takes_part = is_done.load(Ordering::Relaxed) || thread::current().id() != spawner;
+                                come.fetch_add(1, Ordering::Relaxed);
+                                while takes_part && come.load(Ordering::Relaxed) < workers {
+                                    thread::yield_now();
+                                }
+                            })
                         })
-                    });
-                    threads.extend(join_all(fibers).into_iter().map(Result::unwrap));
+                        .collect();
+                    is_done.store(true, Ordering::Relaxed);
+                    join_all(fibers).into_iter().for_each(Result::unwrap);
                 }
             })
             .unwrap();
