@@ -95,11 +95,27 @@ unsafe impl<T: Send> Sync for Array<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Array<T> {}
 
-/// What to do about a position that is not ours.
-enum Turn {
-    Moved,
-    Again,
-    Waits,
+/// Where a word stands in the ring.
+struct Place<'a, T> {
+    position: usize,
+    slot: &'a Slot<T>,
+    /// The position after this one.
+    next: usize,
+}
+
+/// A word that was exchanged for the next by us: the slot it stood at is ours.
+struct Passed<'a, T> {
+    word: usize,
+    slot: &'a Slot<T>,
+}
+
+/// What came of an attempt to move a position.
+enum Turn<'a, T> {
+    Moved(Passed<'a, T>),
+    /// Somebody else has moved it meanwhile, or changed its flags: this is the word now.
+    Lost(usize),
+    /// It can't be moved from this word: the slot is not free, or not filled.
+    Waits(usize),
     Closed,
 }
 
@@ -126,22 +142,16 @@ impl<T> Array<T> {
         self.is_outside.store(1, Ordering::Relaxed);
     }
 
-    /// The slot at a position.
-    #[inline]
-    fn slot(&self, position: usize) -> &Slot<T> {
-        &self.slots[(position & (self.one_lap - 1)) / STEP]
-    }
-
-    /// The position after this one.
-    #[inline]
-    fn after(&self, position: usize) -> usize {
-        let index = (position & (self.one_lap - 1)) / STEP;
-        if index + 1 < self.slots.len() {
-            position + STEP
-        } else {
-            // To the first index of the next lap.
-            (position & !(self.one_lap - 1)).wrapping_add(self.one_lap)
-        }
+    /// Where `word` stands. All at once: what is read of the ring between two exchanges is read once.
+    #[inline(always)]
+    fn place(&self, word: usize) -> Place<'_, T> {
+        let (position, one_lap, slots) = (word & !FLAGS, self.one_lap, &*self.slots);
+        let index = (position & (one_lap - 1)) / STEP;
+        let slot = &slots[index];
+        // From the last to the first index of the next lap.
+        let next =
+            if index + 1 < slots.len() { position + STEP } else { (position & !(one_lap - 1)).wrapping_add(one_lap) };
+        Place { position, slot, next }
     }
 
     /// The position so many places after this one; at most as many as there are.
@@ -159,111 +169,124 @@ impl<T> Array<T> {
         self.slots.len() / 2
     }
 
-    #[inline]
+    #[inline(always)]
     unsafe fn send(&self, from: *mut T) -> Attempt {
-        let mut word = self.tail.load(Ordering::Relaxed);
-        let mut backoff = Backoff::new();
-        loop {
-            match self.try_pass_tail(&mut word) {
-                Turn::Moved => break,
-                Turn::Again => backoff.lose(),
-                Turn::Waits => {
-                    match self.is_full_at(word) {
-                        true => return Attempt::Waits,
-                        // A receiver is about to free the slot.
-                        false => backoff.pause(),
-                    }
-                    word = self.tail.load(Ordering::Relaxed);
-                }
-                Turn::Closed => return Attempt::Closed,
-            }
-        }
-        let position = word & !FLAGS;
-        let slot = self.slot(position);
+        let Passed { word, slot } = match self.try_pass_tail(self.tail.load(Ordering::Relaxed)) {
+            Turn::Moved(passed) => passed,
+            turn => match self.pass_tail(turn) {
+                Ok(passed) => passed,
+                Err(attempt) => return attempt,
+            },
+        };
         // SAFETY: we moved the tail past this slot, so it is ours until the stamp says otherwise; `from` holds a value.
         slot.value.with_mut(|value| unsafe { (*value).write(from.read()) });
         // ORDERING: Release pairs with the Acquire in `try_pass_head`: the value can be read.
-        slot.stamp.store(position + STEP, Ordering::Release);
+        slot.stamp.store((word & !FLAGS) + STEP, Ordering::Release);
         if word & WAITED != 0 {
             self.signal_receiver();
         }
         Attempt::Done
     }
 
-    /// Tries to move the tail from `word`, and if that has changed, reads it again.
-    #[inline]
-    fn try_pass_tail(&self, word: &mut usize) -> Turn {
-        if *word & CLOSED != 0 {
-            return Turn::Closed;
-        }
-        let position = *word & !FLAGS;
-        // ORDERING: Acquire pairs with the Release in `receive`: the value before has been read out.
-        if self.slot(position).stamp.load(Ordering::Acquire) != position {
-            let now = self.tail.load(Ordering::Relaxed);
-            return if now == *word {
-                Turn::Waits
-            } else {
-                *word = now;
-                Turn::Again
+    /// Goes on after a first attempt in vain, until the tail was moved or a send has to wait.
+    #[cold]
+    #[inline(never)]
+    fn pass_tail<'a>(&'a self, mut turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
+        let mut backoff = Backoff::new();
+        loop {
+            let word = match turn {
+                Turn::Moved(passed) => return Ok(passed),
+                Turn::Lost(now) => backoff.lose(now),
+                Turn::Waits(tail) if self.is_full_at(tail) => return Err(Attempt::Waits),
+                Turn::Waits(_) => {
+                    // A receiver is about to free the slot.
+                    backoff.pause();
+                    self.tail.load(Ordering::Relaxed)
+                }
+                Turn::Closed => return Err(Attempt::Closed),
             };
-        }
-        let next = self.after(position) | (*word & FLAGS);
-        // ORDERING: AcqRel: pairs with the exchanges that set the flags: a receiver that set WAITED before is found in the list; and
-        // with those of other senders.
-        match self.tail.compare_exchange_weak(*word, next, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Turn::Moved,
-            Err(now) => {
-                *word = now;
-                Turn::Again
-            }
+            turn = self.try_pass_tail(word);
         }
     }
 
-    #[inline]
+    /// Tries to move the tail from `word`.
+    #[inline(always)]
+    fn try_pass_tail(&self, word: usize) -> Turn<'_, T> {
+        if word & CLOSED != 0 {
+            return Turn::Closed;
+        }
+        let Place { position, slot, next } = self.place(word);
+        // ORDERING: Acquire pairs with the Release in `read_out`: the value before has been read out.
+        if slot.stamp.load(Ordering::Acquire) != position {
+            let now = self.tail.load(Ordering::Relaxed);
+            return if now == word { Turn::Waits(word) } else { Turn::Lost(now) };
+        }
+        // ORDERING: AcqRel: pairs with the exchanges that set the flags: a receiver that set WAITED before is found in the list; and
+        // with those of other senders.
+        match self.tail.compare_exchange(word, next | (word & FLAGS), Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Turn::Moved(Passed { word, slot }),
+            Err(now) => Turn::Lost(now),
+        }
+    }
+
+    #[inline(always)]
     unsafe fn receive(&self, into: *mut T) -> Attempt {
-        let mut word = self.head.load(Ordering::Relaxed);
+        let passed = match self.try_pass_head(self.head.load(Ordering::Relaxed)) {
+            Turn::Moved(passed) => passed,
+            turn => match self.pass_head(turn) {
+                Ok(passed) => passed,
+                Err(attempt) => return attempt,
+            },
+        };
+        // SAFETY: we moved the head past this slot, and the caller's promise.
+        unsafe { self.read_out(passed, into) };
+        Attempt::Done
+    }
+
+    /// Goes on after a first attempt in vain, until the head was moved or a receive has to wait.
+    #[cold]
+    #[inline(never)]
+    fn pass_head<'a>(&'a self, mut turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
         let mut backoff = Backoff::new();
         loop {
-            match self.try_pass_head(&mut word) {
-                Turn::Moved => break,
-                Turn::Again => backoff.lose(),
-                Turn::Waits => {
-                    match self.emptiness_at(word) {
-                        Some(attempt) => return attempt,
-                        // A sender is about to write the value.
-                        None => backoff.pause(),
+            let word = match turn {
+                Turn::Moved(passed) => return Ok(passed),
+                Turn::Lost(now) => backoff.lose(now),
+                Turn::Waits(head) => {
+                    if let Some(attempt) = self.emptiness_at(head) {
+                        return Err(attempt);
                     }
-                    word = self.head.load(Ordering::Relaxed);
+                    // A sender is about to write the value.
+                    backoff.pause();
+                    self.head.load(Ordering::Relaxed)
                 }
                 Turn::Closed => unreachable!("INVARIANT: the head has no such flag"),
-            }
+            };
+            turn = self.try_pass_head(word);
         }
-        // SAFETY: we moved the head past this word, and the caller's promise.
-        unsafe { self.read_out(word, into) };
-        Attempt::Done
     }
 
     /// Takes the oldest value out, if there is no room for another.
     pub(crate) fn make_room(&self) -> Option<T> {
-        let mut word = self.head.load(Ordering::Relaxed);
         let mut backoff = Backoff::new();
-        loop {
+        let mut word = self.head.load(Ordering::Relaxed);
+        let passed = loop {
             let tail = self.tail.load(Ordering::Relaxed);
             if tail & CLOSED != 0 || (word & !FLAGS).wrapping_add(self.one_lap) != tail & !FLAGS {
                 return None;
             }
-            match self.try_pass_head(&mut word) {
-                Turn::Moved => break,
-                Turn::Again => backoff.lose(),
+            match self.try_pass_head(word) {
+                Turn::Moved(passed) => break passed,
+                Turn::Lost(now) => word = backoff.lose(now),
                 // A sender is about to write the value.
-                Turn::Waits => backoff.pause(),
+                Turn::Waits(_) => backoff.pause(),
                 Turn::Closed => unreachable!("INVARIANT: the head has no such flag"),
             }
-        }
+        };
         let mut oldest = MaybeUninit::uninit();
-        // SAFETY: we moved the head past this word; the place can be written, and holds the value afterwards.
+        // SAFETY: we moved the head past this slot; the place can be written, and holds the value afterwards.
         unsafe {
-            self.read_out(word, oldest.as_mut_ptr());
+            self.read_out(passed, oldest.as_mut_ptr());
             Some(oldest.assume_init())
         }
     }
@@ -271,42 +294,31 @@ impl<T> Array<T> {
     /// Takes the value out that a head stood at, and tells senders of the room.
     ///
     /// # Safety
-    /// The caller has moved the head past this word, and `into` can be written.
-    #[inline]
-    unsafe fn read_out(&self, word: usize, into: *mut T) {
-        let position = word & !FLAGS;
-        let slot = self.slot(position);
-        // SAFETY: the caller has moved the head past this slot, so the value in it is its own; `into` can be written.
+    /// `into` can be written.
+    #[inline(always)]
+    unsafe fn read_out(&self, Passed { word, slot }: Passed<'_, T>, into: *mut T) {
+        // SAFETY: the head was moved past this slot by us, so the value in it is ours; `into` can be written.
         slot.value.with(|value| unsafe { into.write((*value).assume_init_read()) });
         // ORDERING: Release pairs with the Acquire in `try_pass_tail`: the value has been read out.
-        slot.stamp.store(position.wrapping_add(self.one_lap), Ordering::Release);
+        slot.stamp.store((word & !FLAGS).wrapping_add(self.one_lap), Ordering::Release);
         if word & WAITED != 0 {
-            self.signal_senders(position);
+            self.signal_senders(word);
         }
     }
 
-    /// Tries to move the head from `word`, and if that has changed, reads it again.
-    #[inline]
-    fn try_pass_head(&self, word: &mut usize) -> Turn {
-        let position = *word & !FLAGS;
+    /// Tries to move the head from `word`.
+    #[inline(always)]
+    fn try_pass_head(&self, word: usize) -> Turn<'_, T> {
+        let Place { position, slot, next } = self.place(word);
         // ORDERING: Acquire pairs with the Release in `send`: the value is there.
-        if self.slot(position).stamp.load(Ordering::Acquire) != position + STEP {
+        if slot.stamp.load(Ordering::Acquire) != position + STEP {
             let now = self.head.load(Ordering::Relaxed);
-            return if now == *word {
-                Turn::Waits
-            } else {
-                *word = now;
-                Turn::Again
-            };
+            return if now == word { Turn::Waits(word) } else { Turn::Lost(now) };
         }
-        let next = self.after(position) | (*word & FLAGS);
         // ORDERING: AcqRel: as in `try_pass_tail`, with the sides exchanged.
-        match self.head.compare_exchange_weak(*word, next, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Turn::Moved,
-            Err(now) => {
-                *word = now;
-                Turn::Again
-            }
+        match self.head.compare_exchange(word, next | (word & FLAGS), Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Turn::Moved(Passed { word, slot }),
+            Err(now) => Turn::Lost(now),
         }
     }
 
@@ -341,10 +353,10 @@ impl<T> Array<T> {
         claimed.map(Claimed::into_token).into_iter().for_each(unpark);
     }
 
-    /// The value at a position was received, and senders wait.
+    /// The value was received that the head stood at with this word, and senders wait.
     #[cold]
-    fn signal_senders(&self, position: usize) {
-        let missing = self.signal_from.load(Ordering::Relaxed).wrapping_sub(self.after(position)) as isize;
+    fn signal_senders(&self, word: usize) {
+        let missing = self.signal_from.load(Ordering::Relaxed).wrapping_sub(self.place(word).next) as isize;
         if missing <= 0 {
             self.signal_sender();
         }

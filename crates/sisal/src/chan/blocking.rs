@@ -41,6 +41,8 @@ pub(super) fn send<T, P: SendPort<T>>(
     send_waiting(port, slot, deadline, place)
 }
 
+/// Apart from the attempt without a wait, which would have to make room for all that this needs.
+#[inline(never)]
 fn send_waiting<T, P: SendPort<T>>(
     port: &P,
     mut slot: MaybeUninit<T>,
@@ -120,6 +122,8 @@ pub(super) fn receive<T, P: ReceivePort<T>>(
     receive_waiting(port, deadline, place)
 }
 
+/// As [`send_waiting`].
+#[inline(never)]
 fn receive_waiting<T, P: ReceivePort<T>>(
     port: &P,
     deadline: Option<Moment>,

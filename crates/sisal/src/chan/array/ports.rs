@@ -21,7 +21,7 @@ impl<T> Watched for Array<T> {
 impl<T> SendPort<T> for Array<T> {
     const HANDS_OVER: bool = false;
 
-    #[inline]
+    #[inline(always)]
     unsafe fn try_send(&self, slot: *mut T) -> Attempt {
         // SAFETY: the caller's promise.
         unsafe { self.send(slot) }
@@ -70,7 +70,7 @@ impl<T> SendPort<T> for Array<T> {
 impl<T> ReceivePort<T> for Array<T> {
     const HANDS_OVER: bool = false;
 
-    #[inline]
+    #[inline(always)]
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
         // SAFETY: the caller's promise.
         unsafe { self.receive(slot) }
