@@ -23,7 +23,7 @@ pub(super) fn send<T, P: SendPort<T>>(
     place: Place,
 ) -> Result<(), SendTimeoutError<T>> {
     let mut slot = MaybeUninit::new(value);
-    if !P::HANDS_OVER {
+    if port.may_be_ready() {
         // SAFETY: the slot holds a value, until it is sent.
         match unsafe { port.try_send(slot.as_mut_ptr()) } {
             Attempt::Done => {
@@ -49,14 +49,15 @@ fn send_waiting<T, P: SendPort<T>>(
     deadline: Option<Moment>,
     place: Place,
 ) -> Result<(), SendTimeoutError<T>> {
-    let who = me();
-    // To wait for a short time costs a thread outside of fibers more than it is worth.
-    let is_fiber = who.is_of_this_thread();
-    let mut room = if is_fiber && deadline.is_none() { port.worthwhile_room() } else { Room::Any };
+    let wait = Wait::new(me());
+    let waiter = Waiter::solo(&wait);
+    waiter.set_slot(slot.as_mut_ptr().cast());
+    let mut room = match port.worthwhile_room() {
+        // To wait for a short time costs a thread outside of fibers more than it is worth.
+        Room::Half if deadline.is_none() && wait.who().is_of_this_thread() => Room::Half,
+        _ => Room::Any,
+    };
     loop {
-        let wait = Wait::new(who.clone());
-        let waiter = Waiter::solo(&wait);
-        waiter.set_slot(slot.as_mut_ptr().cast());
         // SAFETY: the slot holds a value, until it is sent. Waiter and slot stay in this frame until the wait is over, and the
         // waiter is delisted if the channel did not end it.
         match unsafe { port.send_or_enlist(slot.as_mut_ptr(), &waiter, room) } {
@@ -93,6 +94,7 @@ fn send_waiting<T, P: SendPort<T>>(
                 return Err(SendTimeoutError::Cancelled(unsafe { slot.assume_init() }, Cancelled::by(cause)));
             }
         }
+        wait.renew();
     }
 }
 
@@ -103,7 +105,7 @@ pub(super) fn receive<T, P: ReceivePort<T>>(
     deadline: Option<Moment>,
     place: Place,
 ) -> Result<T, RecvTimeoutError> {
-    if !P::HANDS_OVER {
+    if port.may_be_ready() {
         let mut slot = MaybeUninit::uninit();
         // SAFETY: the slot can be written, and holds a value if one was received.
         match unsafe { port.try_receive(slot.as_mut_ptr()) } {
@@ -129,12 +131,11 @@ fn receive_waiting<T, P: ReceivePort<T>>(
     deadline: Option<Moment>,
     place: Place,
 ) -> Result<T, RecvTimeoutError> {
-    let who = me();
     let mut slot = MaybeUninit::<T>::uninit();
+    let wait = Wait::new(me());
+    let waiter = Waiter::solo(&wait);
+    waiter.set_slot(slot.as_mut_ptr().cast());
     loop {
-        let wait = Wait::new(who.clone());
-        let waiter = Waiter::solo(&wait);
-        waiter.set_slot(slot.as_mut_ptr().cast());
         // SAFETY: as in `send_waiting`.
         match unsafe { port.receive_or_enlist(slot.as_mut_ptr(), &waiter) } {
             Attempt::Done => {
@@ -163,6 +164,7 @@ fn receive_waiting<T, P: ReceivePort<T>>(
             }
             Woken::Cancelled(cause) => return Err(RecvTimeoutError::Cancelled(Cancelled::by(cause))),
         }
+        wait.renew();
     }
 }
 

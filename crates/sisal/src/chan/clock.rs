@@ -36,7 +36,10 @@ impl<T> Watched for Clock<T> {
 }
 
 impl<T> ReceivePort<T> for Clock<T> {
-    const HANDS_OVER: bool = false;
+    #[inline(always)]
+    fn may_be_ready(&self) -> bool {
+        true
+    }
 
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
         loop {

@@ -125,7 +125,10 @@ impl<T> Watched for List<T> {
 }
 
 impl<T> SendPort<T> for List<T> {
-    const HANDS_OVER: bool = false;
+    #[inline(always)]
+    fn may_be_ready(&self) -> bool {
+        true
+    }
 
     #[inline]
     unsafe fn try_send(&self, slot: *mut T) -> Attempt {
@@ -166,7 +169,10 @@ impl<T> SendPort<T> for List<T> {
 }
 
 impl<T> ReceivePort<T> for List<T> {
-    const HANDS_OVER: bool = true;
+    #[inline(always)]
+    fn may_be_ready(&self) -> bool {
+        false
+    }
 
     #[inline]
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {

@@ -81,8 +81,8 @@ pub(crate) trait SendPort<T>: Watched {
     /// A wait for half the room is over: whether that much is free.
     fn end_wait_for_half(&self, _is_free: bool) {}
 
-    /// Whether a wait most likely ends an attempt, so that a first one without it would be in vain.
-    const HANDS_OVER: bool;
+    /// Whether an attempt to send that can't wait is worth it, before one that can. A guess.
+    fn may_be_ready(&self) -> bool;
 }
 
 /// The receiving side of a channel of any flavour.
@@ -124,8 +124,8 @@ pub(crate) trait ReceivePort<T>: Watched {
         None
     }
 
-    /// As for [`SendPort::HANDS_OVER`].
-    const HANDS_OVER: bool;
+    /// As [`SendPort::may_be_ready`], for an attempt to receive.
+    fn may_be_ready(&self) -> bool;
 }
 
 /// What can be asked of a channel of any flavour.

@@ -23,10 +23,13 @@ use crate::park::unpark;
 use crate::prim::lock::Lock;
 use crate::prim::object::{Sight, Watched};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// See the [module](self).
 pub(crate) struct Rendezvous<T> {
     inner: Lock<Inner<T>>,
+    /// Whether the last who had to wait was a sender. Mostly the same side is there first again, so the other finds somebody. A guess.
+    senders_wait: AtomicBool,
 }
 
 struct Inner<T> {
@@ -40,7 +43,16 @@ struct Inner<T> {
 impl<T> Rendezvous<T> {
     pub(crate) fn new() -> Rendezvous<T> {
         let (senders, receivers) = (WaitList::new(), WaitList::new());
-        Rendezvous { inner: Lock::new(Inner { orphans: VecDeque::new(), senders, receivers, closed: false }) }
+        let inner = Inner { orphans: VecDeque::new(), senders, receivers, closed: false };
+        Rendezvous { inner: Lock::new(inner), senders_wait: AtomicBool::new(false) }
+    }
+
+    /// One has to wait.
+    #[inline(always)]
+    fn note_wait(&self, of_sender: bool) {
+        if self.senders_wait.load(Ordering::Relaxed) != of_sender {
+            self.senders_wait.store(of_sender, Ordering::Relaxed);
+        }
     }
 
     #[inline(always)]
@@ -53,6 +65,7 @@ impl<T> Rendezvous<T> {
             if let Some(waiter) = waiter {
                 // SAFETY: the caller's promise.
                 unsafe { inner.senders.push(waiter) };
+                self.note_wait(true);
             }
             return Attempt::Waits;
         };
@@ -79,6 +92,7 @@ impl<T> Rendezvous<T> {
             if let Some(waiter) = waiter {
                 // SAFETY: the caller's promise.
                 unsafe { inner.receivers.push(waiter) };
+                self.note_wait(false);
             }
             return Attempt::Waits;
         };
@@ -106,7 +120,10 @@ impl<T> Watched for Rendezvous<T> {
 }
 
 impl<T> SendPort<T> for Rendezvous<T> {
-    const HANDS_OVER: bool = false;
+    #[inline(always)]
+    fn may_be_ready(&self) -> bool {
+        !self.senders_wait.load(Ordering::Relaxed)
+    }
 
     #[inline]
     unsafe fn try_send(&self, slot: *mut T) -> Attempt {
@@ -139,7 +156,10 @@ impl<T> SendPort<T> for Rendezvous<T> {
 }
 
 impl<T> ReceivePort<T> for Rendezvous<T> {
-    const HANDS_OVER: bool = true;
+    #[inline(always)]
+    fn may_be_ready(&self) -> bool {
+        self.senders_wait.load(Ordering::Relaxed)
+    }
 
     #[inline]
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {

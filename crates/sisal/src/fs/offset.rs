@@ -28,7 +28,7 @@ impl File {
         if in_fiber() && offset != AT_POSITION {
             let read = self.opened.nowait.read(&self.inner, &mut [IoSliceMut::new(buffer)], offset);
             if let Some(count) = read {
-                park::pay_fuel(Location::caller());
+                park::pay_fuel_for_system_call(Location::caller());
                 return Ok(count);
             }
             if self.opened.nowait.suits_ring(&self.inner)

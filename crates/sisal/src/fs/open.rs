@@ -197,7 +197,7 @@ impl OpenOptions {
             && in_fiber()
             && let Some(file) = cached::open(path).and_then(cached::settle)
         {
-            park::pay_fuel(Location::caller());
+            park::pay_fuel_for_system_call(Location::caller());
             return Ok(File::fresh(file));
         }
         let opened = on_thread(|| {

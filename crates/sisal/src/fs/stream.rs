@@ -17,7 +17,7 @@ impl File {
     fn read_quickly(&self, buffers: &mut [IoSliceMut<'_>]) -> Option<usize> {
         let Opened { position, nowait } = &*self.opened;
         let count = position.quick(|| nowait.read(&self.inner, buffers, AT_POSITION)).flatten()?;
-        park::pay_fuel(Location::caller());
+        park::pay_fuel_for_system_call(Location::caller());
         Some(count)
     }
 

@@ -158,7 +158,7 @@ impl Source {
             break result;
         };
         if baton.is_none() {
-            park::pay_fuel(request.place);
+            park::pay_fuel_for_system_call(request.place);
         }
         result
     }

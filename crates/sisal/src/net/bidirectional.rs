@@ -8,7 +8,7 @@ use super::socket::Socket;
 use super::{TcpStream, UnixStream};
 use crate::io::COPY_BUFFER;
 use crate::io::error;
-use crate::park::pay_fuel;
+use crate::park::pay_fuel_for_system_call;
 use crate::prim::reason::Reason;
 use crate::sync::Event;
 use rustix::net::Shutdown;
@@ -98,7 +98,7 @@ pub fn copy_bidirectional<A: Duplex + ?Sized, B: Duplex + ?Sized>(a: &A, b: &B) 
         if back.advance(&mut context)?.is_ready() && has_arrived {
             return Ok((there.copied, back.copied));
         }
-        pay_fuel(place);
+        pay_fuel_for_system_call(place);
         bell.0.wait_for(Reason::Read, place).map_err(|cancelled| error::cancelled(cancelled.cause))?;
     }
 }

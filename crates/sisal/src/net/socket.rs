@@ -182,7 +182,7 @@ impl Socket {
     #[cold]
     fn attempt<T>(&self, place: Place, mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
         // One who asks again and again is to let others have their turn.
-        park::pay_fuel(place);
+        park::pay_fuel_for_system_call(place);
         loop {
             if self.source.is_closed() {
                 return Err(error::closed());

@@ -39,7 +39,11 @@ pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
 #[cfg(modelled)]
 pub(crate) use self::model::{me, myself, park, pay_fuel, poke, unpark};
 #[cfg(not(modelled))]
-pub(crate) use crate::sched::{fuel::pay_fuel, poke::poke, unpark::unpark};
+pub(crate) use crate::sched::{
+    fuel::{pay_fuel, pay_fuel_for_system_call},
+    poke::poke,
+    unpark::unpark,
+};
 
 #[cfg(modelled)]
 use self::model::burn_fuel;

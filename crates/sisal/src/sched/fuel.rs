@@ -11,14 +11,28 @@ use crate::prim::reason::Place;
 /// and many enough that nobody notices (`spawn-10k` does with 128).
 pub(super) const FUEL: u32 = 512;
 
+/// What a call into the system costs: it takes so many times as long as what stays in memory, and lets others wait for as long.
+const SYSTEM_CALL: u32 = 16;
+
 /// Called by operations that need not wait: gives way to others after so many of them, or if the monitor has asked for it.
 #[inline]
 pub(crate) fn pay_fuel(place: Place) {
+    pay(1, place);
+}
+
+/// As [`pay_fuel`], for operations that call into the system.
+#[inline]
+pub(crate) fn pay_fuel_for_system_call(place: Place) {
+    pay(SYSTEM_CALL, place);
+}
+
+#[inline(always)]
+fn pay(cost: u32, place: Place) {
     worker::with_fiber(|running| {
         if let Some((worker, me)) = running {
             let fuel = worker.fuel.get();
-            worker.fuel.set(fuel.wrapping_sub(1));
-            if fuel == 0 || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
+            worker.fuel.set(fuel.wrapping_sub(cost));
+            if fuel < cost || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
                 worker.fuel.set(FUEL);
                 worker.give_way(me, place);
             }

@@ -10,8 +10,8 @@
 //! A fiber that waits, when 1 and 2 come to nothing, may stay where it is for a moment before the rest ([`linger`](super::linger)).
 //!
 //! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
-//! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn: by turns the
-//! oldest of the deque, the injector's, the lane's and the pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
+//! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn, and every
+//! [`FRESH_EVERY`] if turns are long: by turns the oldest of the deque, the injector's, the lane's and the pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
 use super::remote::Life;
@@ -28,6 +28,10 @@ const POLL_EVERY: u64 = 61;
 /// How long a worker that always has something to do may go without looking at its timers, its inbox and what comes from outside, in
 /// nanoseconds. Where turns are long, it looks more often than every so many turns.
 pub(super) const LISTEN_EVERY: u64 = 50_000;
+
+/// How long fresh work waits, in nanoseconds, before one fiber of it goes before the ready ones: those whose sockets can always be read may
+/// take half a millisecond for each turn.
+const FRESH_EVERY: u64 = 1_000_000;
 
 /// How often in a row the fiber woken last may go before all others.
 const MOST_IN_A_ROW: u32 = 32;
@@ -131,7 +135,8 @@ impl Worker {
             self.look_outside();
         }
         self.polls.set(self.polls.get().next(self.tick.get(), now, self.turns_to_wait()));
-        if self.tick.get().is_multiple_of(POLL_EVERY) {
+        if self.tick.get().is_multiple_of(POLL_EVERY) || now.0 >= self.fresh_seen_at.get().0 + FRESH_EVERY {
+            self.fresh_seen_at.set(now);
             self.see_to_fresh();
         }
     }
@@ -303,7 +308,8 @@ impl Worker {
 
     /// One fresh fiber, from each source by turns, so that none waits for ever behind another.
     fn fresh_by_turns(&self) -> Option<FiberRef> {
-        let first = self.tick.get() / POLL_EVERY;
+        let first = self.fresh_turns.get();
+        self.fresh_turns.set(first.wrapping_add(1));
         (0..4).find_map(|offset| match (first + offset) % 4 {
             0 => self.remote().ring.pop_oldest().map(fiber),
             1 if self.takes_fresh() => self.injected(),

@@ -67,6 +67,9 @@ pub(crate) struct Worker {
     pub(super) rushed: Cell<bool>,
     /// When the driver last had a turn.
     pub(super) heard_at: Cell<Moment>,
+    /// When it was last seen to that fresh work gets its turn, and how often one of it has gone before the ready ones.
+    pub(super) fresh_seen_at: Cell<Moment>,
+    pub(super) fresh_turns: Cell<usize>,
     /// A fiber that has accepted a connection: what it spawns next is for that, and is spread over the workers.
     pub(super) accepted: Cell<Option<FiberRef>>,
     pub(super) stacks: Stacks,
@@ -152,6 +155,8 @@ impl Worker {
             driver: OnceCell::new(),
             rushed: Cell::new(false),
             heard_at: Cell::new(Moment(0)),
+            fresh_seen_at: Cell::new(Moment(0)),
+            fresh_turns: Cell::new(0),
             accepted: Cell::new(None),
             stacks: Stacks::new(shared.config.class, first_stack),
             stack: Cell::new(None),

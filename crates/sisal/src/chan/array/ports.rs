@@ -19,7 +19,10 @@ impl<T> Watched for Array<T> {
 }
 
 impl<T> SendPort<T> for Array<T> {
-    const HANDS_OVER: bool = false;
+    #[inline(always)]
+    fn may_be_ready(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     unsafe fn try_send(&self, slot: *mut T) -> Attempt {
@@ -68,7 +71,10 @@ impl<T> SendPort<T> for Array<T> {
 }
 
 impl<T> ReceivePort<T> for Array<T> {
-    const HANDS_OVER: bool = false;
+    #[inline(always)]
+    fn may_be_ready(&self) -> bool {
+        true
+    }
 
     #[inline(always)]
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
