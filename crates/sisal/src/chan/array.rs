@@ -96,7 +96,7 @@ unsafe impl<T: Send> Sync for Array<T> {}
 unsafe impl<T: Send> Send for Array<T> {}
 
 /// Where a word stands in the ring.
-struct Place<'a, T> {
+struct Spot<'a, T> {
     position: usize,
     slot: &'a Slot<T>,
     /// The position after this one.
@@ -107,6 +107,32 @@ struct Place<'a, T> {
 struct Passed<'a, T> {
     word: usize,
     slot: &'a Slot<T>,
+}
+
+/// Goes on after a first attempt to move `word` in vain, until it was moved or there is an obstacle that only others can remove. Without one,
+/// somebody is about to finish a step.
+fn insist<'a, T>(
+    word: &AtomicUsize,
+    mut turn: Turn<'a, T>,
+    try_pass: impl Fn(usize) -> Turn<'a, T>,
+    obstacle_at: impl Fn(usize) -> Option<Attempt>,
+) -> Result<Passed<'a, T>, Attempt> {
+    let mut backoff = Backoff::new();
+    loop {
+        let from = match turn {
+            Turn::Moved(passed) => return Ok(passed),
+            Turn::Closed => return Err(Attempt::Closed),
+            Turn::Lost(now) => backoff.lose(now, word),
+            Turn::Waits(at) => match obstacle_at(at) {
+                Some(attempt) => return Err(attempt),
+                None => {
+                    backoff.pause();
+                    word.load(Ordering::Relaxed)
+                }
+            },
+        };
+        turn = try_pass(from);
+    }
 }
 
 /// What came of an attempt to move a position.
@@ -144,14 +170,14 @@ impl<T> Array<T> {
 
     /// Where `word` stands. All at once: what is read of the ring between two exchanges is read once.
     #[inline(always)]
-    fn place(&self, word: usize) -> Place<'_, T> {
+    fn spot(&self, word: usize) -> Spot<'_, T> {
         let (position, one_lap, slots) = (word & !FLAGS, self.one_lap, &*self.slots);
         let index = (position & (one_lap - 1)) / STEP;
         let slot = &slots[index];
         // From the last to the first index of the next lap.
         let next =
             if index + 1 < slots.len() { position + STEP } else { (position & !(one_lap - 1)).wrapping_add(one_lap) };
-        Place { position, slot, next }
+        Spot { position, slot, next }
     }
 
     /// The position so many places after this one; at most as many as there are.
@@ -191,22 +217,8 @@ impl<T> Array<T> {
     /// Goes on after a first attempt in vain, until the tail was moved or a send has to wait.
     #[cold]
     #[inline(never)]
-    fn pass_tail<'a>(&'a self, mut turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
-        let mut backoff = Backoff::new();
-        loop {
-            let word = match turn {
-                Turn::Moved(passed) => return Ok(passed),
-                Turn::Lost(now) => backoff.lose(now),
-                Turn::Waits(tail) if self.is_full_at(tail) => return Err(Attempt::Waits),
-                Turn::Waits(_) => {
-                    // A receiver is about to free the slot.
-                    backoff.pause();
-                    self.tail.load(Ordering::Relaxed)
-                }
-                Turn::Closed => return Err(Attempt::Closed),
-            };
-            turn = self.try_pass_tail(word);
-        }
+    fn pass_tail<'a>(&'a self, turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
+        insist(&self.tail, turn, |word| self.try_pass_tail(word), |tail| self.fullness_at(tail))
     }
 
     /// Tries to move the tail from `word`.
@@ -215,7 +227,7 @@ impl<T> Array<T> {
         if word & CLOSED != 0 {
             return Turn::Closed;
         }
-        let Place { position, slot, next } = self.place(word);
+        let Spot { position, slot, next } = self.spot(word);
         // ORDERING: Acquire pairs with the Release in `read_out`: the value before has been read out.
         if slot.stamp.load(Ordering::Acquire) != position {
             let now = self.tail.load(Ordering::Relaxed);
@@ -246,24 +258,8 @@ impl<T> Array<T> {
     /// Goes on after a first attempt in vain, until the head was moved or a receive has to wait.
     #[cold]
     #[inline(never)]
-    fn pass_head<'a>(&'a self, mut turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
-        let mut backoff = Backoff::new();
-        loop {
-            let word = match turn {
-                Turn::Moved(passed) => return Ok(passed),
-                Turn::Lost(now) => backoff.lose(now),
-                Turn::Waits(head) => {
-                    if let Some(attempt) = self.emptiness_at(head) {
-                        return Err(attempt);
-                    }
-                    // A sender is about to write the value.
-                    backoff.pause();
-                    self.head.load(Ordering::Relaxed)
-                }
-                Turn::Closed => unreachable!("INVARIANT: the head has no such flag"),
-            };
-            turn = self.try_pass_head(word);
-        }
+    fn pass_head<'a>(&'a self, turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
+        insist(&self.head, turn, |word| self.try_pass_head(word), |head| self.emptiness_at(head))
     }
 
     /// Takes the oldest value out, if there is no room for another.
@@ -277,7 +273,7 @@ impl<T> Array<T> {
             }
             match self.try_pass_head(word) {
                 Turn::Moved(passed) => break passed,
-                Turn::Lost(now) => word = backoff.lose(now),
+                Turn::Lost(now) => word = backoff.lose(now, &self.head),
                 // A sender is about to write the value.
                 Turn::Waits(_) => backoff.pause(),
                 Turn::Closed => unreachable!("INVARIANT: the head has no such flag"),
@@ -294,7 +290,7 @@ impl<T> Array<T> {
     /// Takes the value out that a head stood at, and tells senders of the room.
     ///
     /// # Safety
-    /// `into` can be written.
+    /// What was passed is the head, and `into` can be written.
     #[inline(always)]
     unsafe fn read_out(&self, Passed { word, slot }: Passed<'_, T>, into: *mut T) {
         // SAFETY: the head was moved past this slot by us, so the value in it is ours; `into` can be written.
@@ -309,7 +305,7 @@ impl<T> Array<T> {
     /// Tries to move the head from `word`.
     #[inline(always)]
     fn try_pass_head(&self, word: usize) -> Turn<'_, T> {
-        let Place { position, slot, next } = self.place(word);
+        let Spot { position, slot, next } = self.spot(word);
         // ORDERING: Acquire pairs with the Release in `send`: the value is there.
         if slot.stamp.load(Ordering::Acquire) != position + STEP {
             let now = self.head.load(Ordering::Relaxed);
@@ -322,20 +318,21 @@ impl<T> Array<T> {
         }
     }
 
-    /// Whether a send at this tail has to wait: the slot is still that of the lap before, and its value has not been received.
+    /// If a send at this tail has nothing to wait for but a receiver yet to come, what it comes to: the slot is still that of the lap before,
+    /// and its value has not been received.
     #[cold]
-    fn is_full_at(&self, tail: usize) -> bool {
+    fn fullness_at(&self, tail: usize) -> Option<Attempt> {
         // ORDERING: between the stamp, or the flag, and the head: a head read here is not older than either. Pairs with the exchange
         // of the head.
         fence(Ordering::SeqCst);
         let head = self.head.load(Ordering::Relaxed) & !FLAGS;
-        head.wrapping_add(self.one_lap) == tail & !FLAGS
+        (head.wrapping_add(self.one_lap) == tail & !FLAGS).then_some(Attempt::Waits)
     }
 
     /// If a receive at this head has nothing to wait for but a sender yet to come, what it comes to.
     #[cold]
     fn emptiness_at(&self, head: usize) -> Option<Attempt> {
-        // ORDERING: as in `is_full_at`, with the sides exchanged.
+        // ORDERING: as in `fullness_at`, with the sides exchanged.
         fence(Ordering::SeqCst);
         let tail = self.tail.load(Ordering::Relaxed);
         let empty = tail & !FLAGS == head & !FLAGS;
@@ -356,7 +353,7 @@ impl<T> Array<T> {
     /// The value was received that the head stood at with this word, and senders wait.
     #[cold]
     fn signal_senders(&self, word: usize) {
-        let missing = self.signal_from.load(Ordering::Relaxed).wrapping_sub(self.place(word).next) as isize;
+        let missing = self.signal_from.load(Ordering::Relaxed).wrapping_sub(self.spot(word).next) as isize;
         if missing <= 0 {
             self.signal_sender();
         }

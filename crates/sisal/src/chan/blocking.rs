@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 
 /// Sends `value`, by `deadline` if there is one.
 ///
-/// One call from the sender's code, with the channel's own inlined: a tenth of a rendezvous is calls otherwise. So is [`receive`].
+/// An attempt without a wait is one call from the sender's code, with the channel's own inlined. So it is in [`receive`].
 #[inline(never)]
 pub(super) fn send<T, P: SendPort<T>>(
     port: &P,
@@ -23,7 +23,7 @@ pub(super) fn send<T, P: SendPort<T>>(
     place: Place,
 ) -> Result<(), SendTimeoutError<T>> {
     let mut slot = MaybeUninit::new(value);
-    if port.may_be_ready() {
+    if port.is_worth_a_try() {
         // SAFETY: the slot holds a value, until it is sent.
         match unsafe { port.try_send(slot.as_mut_ptr()) } {
             Attempt::Done => {
@@ -51,7 +51,8 @@ fn send_waiting<T, P: SendPort<T>>(
 ) -> Result<(), SendTimeoutError<T>> {
     let wait = Wait::new(me());
     let waiter = Waiter::solo(&wait);
-    waiter.set_slot(slot.as_mut_ptr().cast());
+    let from = slot.as_mut_ptr();
+    waiter.set_slot(from.cast());
     let mut room = match port.worthwhile_room() {
         // To wait for a short time costs a thread outside of fibers more than it is worth.
         Room::Half if deadline.is_none() && wait.who().is_of_this_thread() => Room::Half,
@@ -60,7 +61,7 @@ fn send_waiting<T, P: SendPort<T>>(
     loop {
         // SAFETY: the slot holds a value, until it is sent. Waiter and slot stay in this frame until the wait is over, and the
         // waiter is delisted if the channel did not end it.
-        match unsafe { port.send_or_enlist(slot.as_mut_ptr(), &waiter, room) } {
+        match unsafe { port.send_or_enlist(from, &waiter, room) } {
             Attempt::Done => {
                 pay_fuel(place);
                 return Ok(());
@@ -105,7 +106,7 @@ pub(super) fn receive<T, P: ReceivePort<T>>(
     deadline: Option<Moment>,
     place: Place,
 ) -> Result<T, RecvTimeoutError> {
-    if port.may_be_ready() {
+    if port.is_worth_a_try() {
         let mut slot = MaybeUninit::uninit();
         // SAFETY: the slot can be written, and holds a value if one was received.
         match unsafe { port.try_receive(slot.as_mut_ptr()) } {
@@ -134,10 +135,11 @@ fn receive_waiting<T, P: ReceivePort<T>>(
     let mut slot = MaybeUninit::<T>::uninit();
     let wait = Wait::new(me());
     let waiter = Waiter::solo(&wait);
-    waiter.set_slot(slot.as_mut_ptr().cast());
+    let into = slot.as_mut_ptr();
+    waiter.set_slot(into.cast());
     loop {
         // SAFETY: as in `send_waiting`.
-        match unsafe { port.receive_or_enlist(slot.as_mut_ptr(), &waiter) } {
+        match unsafe { port.receive_or_enlist(into, &waiter) } {
             Attempt::Done => {
                 pay_fuel(place);
                 // SAFETY: a value was received.

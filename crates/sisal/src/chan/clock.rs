@@ -37,7 +37,7 @@ impl<T> Watched for Clock<T> {
 
 impl<T> ReceivePort<T> for Clock<T> {
     #[inline(always)]
-    fn may_be_ready(&self) -> bool {
+    fn is_worth_a_try(&self) -> bool {
         true
     }
 

@@ -126,7 +126,7 @@ impl<T> Watched for List<T> {
 
 impl<T> SendPort<T> for List<T> {
     #[inline(always)]
-    fn may_be_ready(&self) -> bool {
+    fn is_worth_a_try(&self) -> bool {
         true
     }
 
@@ -170,7 +170,8 @@ impl<T> SendPort<T> for List<T> {
 
 impl<T> ReceivePort<T> for List<T> {
     #[inline(always)]
-    fn may_be_ready(&self) -> bool {
+    fn is_worth_a_try(&self) -> bool {
+        // An attempt that can wait costs no more.
         false
     }
 

@@ -82,7 +82,7 @@ pub(crate) trait SendPort<T>: Watched {
     fn end_wait_for_half(&self, _is_free: bool) {}
 
     /// Whether an attempt to send that can't wait is worth it, before one that can. A guess.
-    fn may_be_ready(&self) -> bool;
+    fn is_worth_a_try(&self) -> bool;
 }
 
 /// The receiving side of a channel of any flavour.
@@ -124,8 +124,8 @@ pub(crate) trait ReceivePort<T>: Watched {
         None
     }
 
-    /// As [`SendPort::may_be_ready`], for an attempt to receive.
-    fn may_be_ready(&self) -> bool;
+    /// As [`SendPort::is_worth_a_try`], for an attempt to receive.
+    fn is_worth_a_try(&self) -> bool;
 }
 
 /// What can be asked of a channel of any flavour.

@@ -121,7 +121,7 @@ impl<T> Watched for Rendezvous<T> {
 
 impl<T> SendPort<T> for Rendezvous<T> {
     #[inline(always)]
-    fn may_be_ready(&self) -> bool {
+    fn is_worth_a_try(&self) -> bool {
         !self.senders_wait.load(Ordering::Relaxed)
     }
 
@@ -144,6 +144,7 @@ impl<T> SendPort<T> for Rendezvous<T> {
         }
         // SAFETY: the caller's promise.
         unsafe { inner.senders.push(waiter) };
+        self.note_wait(true);
         Enlisted::Yes
     }
 
@@ -157,7 +158,7 @@ impl<T> SendPort<T> for Rendezvous<T> {
 
 impl<T> ReceivePort<T> for Rendezvous<T> {
     #[inline(always)]
-    fn may_be_ready(&self) -> bool {
+    fn is_worth_a_try(&self) -> bool {
         self.senders_wait.load(Ordering::Relaxed)
     }
 
@@ -180,6 +181,7 @@ impl<T> ReceivePort<T> for Rendezvous<T> {
         }
         // SAFETY: the caller's promise.
         unsafe { inner.receivers.push(waiter) };
+        self.note_wait(false);
         Enlisted::Yes
     }
 

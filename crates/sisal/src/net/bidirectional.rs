@@ -9,7 +9,7 @@ use super::{TcpStream, UnixStream};
 use crate::io::COPY_BUFFER;
 use crate::io::error;
 use crate::park::pay_fuel_for_system_call;
-use crate::prim::reason::Reason;
+use crate::prim::reason::{Place, Reason};
 use crate::sync::Event;
 use rustix::net::Shutdown;
 use std::io;
@@ -94,11 +94,10 @@ pub fn copy_bidirectional<A: Duplex + ?Sized, B: Duplex + ?Sized>(a: &A, b: &B) 
     loop {
         // Before they are asked: what becomes ready afterwards is heard.
         bell.0.reset();
-        let has_arrived = there.advance(&mut context)?.is_ready();
-        if back.advance(&mut context)?.is_ready() && has_arrived {
+        let has_arrived = there.advance(&mut context, place)?.is_ready();
+        if back.advance(&mut context, place)?.is_ready() && has_arrived {
             return Ok((there.copied, back.copied));
         }
-        pay_fuel_for_system_call(place);
         bell.0.wait_for(Reason::Read, place).map_err(|cancelled| error::cancelled(cancelled.cause))?;
     }
 }
@@ -146,7 +145,7 @@ impl<'a> Way<'a> {
     }
 
     /// Goes as far as it can, but not so far that the other would never have its turn; ready when all is done.
-    fn advance(&mut self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
+    fn advance(&mut self, context: &mut Context<'_>, place: Place) -> io::Result<Poll<()>> {
         for _ in 0..BURST {
             if self.stage == Stage::Done {
                 return Ok(Poll::Ready(()));
@@ -155,6 +154,7 @@ impl<'a> Way<'a> {
                 Poll::Ready(result) => result?,
                 Poll::Pending => return Ok(Poll::Pending),
             }
+            pay_fuel_for_system_call(place);
         }
         context.waker().wake_by_ref();
         Ok(Poll::Pending)

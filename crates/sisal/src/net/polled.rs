@@ -5,7 +5,7 @@
 use super::socket::{Socket, send, send_vectored};
 use super::{TcpStream, UnixStream};
 use crate::io::source::Direction;
-use crate::park::gives_way;
+use crate::park::gives_way_for_system_call;
 use rustix::net::{RecvFlags, Shutdown};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -47,7 +47,7 @@ fn poll<T>(
     context: &mut Context<'_>,
     op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
 ) -> Poll<io::Result<T>> {
-    if gives_way(context) {
+    if gives_way_for_system_call(context) {
         return Poll::Pending;
     }
     socket.source.poll(direction, context, op)

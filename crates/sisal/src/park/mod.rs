@@ -12,7 +12,8 @@
 //!
 //! Steps 2 and 4 are the primitive's, everything about waking, deadlines and cancelling is here and in
 //! [`waiter`](crate::fiber::waiter), where the protocol is written down. Whoever ends the wait of another passes its token to
-//! [`unpark`]. An operation that need not wait calls [`pay_fuel`], also if it is in vain.
+//! [`unpark`]. An operation that need not wait calls [`pay_fuel`], also if it is in vain, or
+//! [`pay_fuel_for_system_call`](crate::sched::fuel::pay_fuel_for_system_call).
 //!
 //! - *Deadline*: a fiber's is a timer of its worker, a thread's the timeout of its sleep. Either claims the wait.
 //! - *Cancel*: a wait that begins in a cancelled [`scope`] claims itself. One that is cancelled later is claimed on its own
@@ -87,7 +88,18 @@ pub(crate) fn park_or_leave<R>(wait: &Wait<Who>, waiting: &Waiting, leave: impl 
 /// Whether it is another's turn before this poll. Then whoever polls is told that there is more, and gives way when it pays next.
 #[inline]
 pub(crate) fn gives_way(context: &Context<'_>) -> bool {
-    let is_anothers_turn = burn_fuel();
+    gives_way_for(1, context)
+}
+
+/// As [`gives_way`], before a poll that calls into the system.
+#[cfg(all(not(modelled), any(feature = "futures", feature = "hyper", feature = "tokio")))]
+pub(crate) fn gives_way_for_system_call(context: &Context<'_>) -> bool {
+    gives_way_for(crate::sched::fuel::SYSTEM_CALL, context)
+}
+
+#[inline(always)]
+fn gives_way_for(cost: u32, context: &Context<'_>) -> bool {
+    let is_anothers_turn = burn_fuel(cost);
     if is_anothers_turn {
         context.waker().wake_by_ref();
     }

@@ -40,6 +40,6 @@ pub(crate) fn poke(who: &Who) {
 
 pub(crate) fn pay_fuel(_place: Place) {}
 
-pub(crate) fn burn_fuel() -> bool {
+pub(crate) fn burn_fuel(_cost: u32) -> bool {
     false
 }

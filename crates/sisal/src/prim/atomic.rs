@@ -53,25 +53,27 @@ impl Backoff {
     /// After a lost race, at first: about a microsecond, in which the winner gets some fifty operations done.
     const LOST: u32 = 32;
     const MOST_DOUBLINGS: u32 = 3;
+    /// After so many of them the winner has had enough: some fifty microseconds.
+    const MOST_LOSSES: u32 = 8;
 
     pub(crate) fn new() -> Backoff {
         Backoff(0)
     }
 
-    /// After a lost race for a word: lets the winner have it for a while, longer each time. Both get more done if it does not
-    /// change hands with every operation (`chan-4-4`).
+    /// After a lost race for `word`, which was `now` then: lets the winner have it for a while, longer each time. Both get more done if it does
+    /// not change hands with every operation (`chan-4-4`).
     ///
-    /// Returns `now`, what the word is when the race is lost. To try that, and not what the word is when the while is over, is to come back
-    /// only when the winner is done with it, which is twice as fast there.
+    /// Returns what to try next: `now`, so that one comes back only when the winner is done with it, which is twice as fast there; or
+    /// what the word is by then, if that takes too long.
     #[cold]
-    pub(crate) fn lose(&mut self, now: usize) -> usize {
+    pub(crate) fn lose(&mut self, now: usize, word: &AtomicUsize) -> usize {
         if cfg!(modelled) || cfg!(miri) {
             yield_now();
-        } else {
-            (0..Self::LOST << self.0.min(Self::MOST_DOUBLINGS)).for_each(|_| spin_loop());
-            self.0 += 1;
+            return now;
         }
-        now
+        (0..Self::LOST << self.0.min(Self::MOST_DOUBLINGS)).for_each(|_| spin_loop());
+        self.0 += 1;
+        if self.0 < Self::MOST_LOSSES { now } else { word.load(Ordering::Relaxed) }
     }
 
     #[cold]

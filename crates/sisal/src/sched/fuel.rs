@@ -7,12 +7,12 @@ use crate::fiber::header::FiberRef;
 use crate::prim::atomic::Ordering;
 use crate::prim::reason::Place;
 
-/// How many operations that need not wait fibers get between two yields. Few enough that fibers that wait behind do not wait long,
+/// What fibers have for operations that need not wait between two yields; most cost one. Few enough that fibers that wait behind do not wait long,
 /// and many enough that nobody notices (`spawn-10k` does with 128).
 pub(super) const FUEL: u32 = 512;
 
 /// What a call into the system costs: it takes so many times as long as what stays in memory, and lets others wait for as long.
-const SYSTEM_CALL: u32 = 16;
+pub(crate) const SYSTEM_CALL: u32 = 16;
 
 /// Called by operations that need not wait: gives way to others after so many of them, or if the monitor has asked for it.
 #[inline]
@@ -57,15 +57,15 @@ pub(crate) fn without_giving_way<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Called by futures that need not wait: true if after so many of them others are to have a turn. A future can't give way itself, since
+/// Called by futures that need not wait and cost so much: true if after so many of them others are to have a turn. A future can't give way itself, since
 /// whoever polls it may hold something that is not to be held across that. It says that it is not ready; the next who pays gives way.
 #[inline]
-pub(crate) fn burn_fuel() -> bool {
+pub(crate) fn burn_fuel(cost: u32) -> bool {
     worker::with_fiber(|running| {
         let Some((worker, _)) = running else { return false };
         let fuel = worker.fuel.get();
-        if fuel > 0 {
-            worker.fuel.set(fuel - 1);
+        if fuel >= cost {
+            worker.fuel.set(fuel - cost);
             return false;
         }
         // So that it is ready the next time, also if nobody pays.

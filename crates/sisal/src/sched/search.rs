@@ -11,7 +11,8 @@
 //!
 //! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
 //! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn, and every
-//! [`FRESH_EVERY`] if turns are long: by turns the oldest of the deque, the injector's, the lane's and the pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
+//! [`FRESH_EVERY`] if turns are long: by turns the oldest of the deque, the injector's, the lane's and the pinned. What one fiber
+//! wakes goes first only [`MOST_IN_A_ROW`] times in a row.
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
 use super::remote::Life;
@@ -29,8 +30,7 @@ const POLL_EVERY: u64 = 61;
 /// nanoseconds. Where turns are long, it looks more often than every so many turns.
 pub(super) const LISTEN_EVERY: u64 = 50_000;
 
-/// How long fresh work waits, in nanoseconds, before one fiber of it goes before the ready ones: those whose sockets can always be read may
-/// take half a millisecond for each turn.
+/// How long fresh work waits, in nanoseconds, before one fiber of it goes before the ready ones, where turns are long.
 const FRESH_EVERY: u64 = 1_000_000;
 
 /// How often in a row the fiber woken last may go before all others.
@@ -310,7 +310,7 @@ impl Worker {
     fn fresh_by_turns(&self) -> Option<FiberRef> {
         let first = self.fresh_turns.get();
         self.fresh_turns.set(first.wrapping_add(1));
-        (0..4).find_map(|offset| match (first + offset) % 4 {
+        (0..4).find_map(|offset| match first.wrapping_add(offset) % 4 {
             0 => self.remote().ring.pop_oldest().map(fiber),
             1 if self.takes_fresh() => self.injected(),
             2 if self.takes_fresh() => self.take_from_lane(self.index),

@@ -67,7 +67,7 @@ pub(crate) struct Worker {
     pub(super) rushed: Cell<bool>,
     /// When the driver last had a turn.
     pub(super) heard_at: Cell<Moment>,
-    /// When it was last seen to that fresh work gets its turn, and how often one of it has gone before the ready ones.
+    /// When it was last seen to that fresh work gets its turn, and which of its sources is looked at first the next time.
     pub(super) fresh_seen_at: Cell<Moment>,
     pub(super) fresh_turns: Cell<usize>,
     /// A fiber that has accepted a connection: what it spawns next is for that, and is spread over the workers.
@@ -89,7 +89,7 @@ pub(crate) struct Worker {
     /// For how long to look for work before sleeping, in nanoseconds.
     pub(super) patience: Cell<u64>,
     ids: Cell<(u64, u64)>,
-    /// How many operations that need not wait may be done before the next yield.
+    /// What is left for operations that need not wait, until the next yield.
     pub(super) fuel: Cell<u32>,
     /// A fiber on its way to a stack of its own.
     pub(super) starting: Cell<Option<FiberRef>>,

@@ -7,7 +7,7 @@ use sisal::chan::{OrderedRecvError, SendError, ordered};
 use sisal::{Cause, Handle, JoinError, sleep, spawn, yield_now};
 use std::panic::catch_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -169,12 +169,16 @@ fn a_sender_that_waits_is_given_its_work_back_when_the_receiver_goes() {
         let gate = Gate::closed();
         let way = gate.way();
         let (tx, rx) = ordered(1);
-        let observer = tx.clone();
-        let sender = spawn(move || {
-            tx.send(move || way.pass().map(|()| 0).unwrap()).ok().unwrap();
-            tx.send(|| 42).unwrap_err().into_inner()()
+        let is_sent = Arc::new(AtomicBool::new(false));
+        let sender = spawn({
+            let is_sent = is_sent.clone();
+            move || {
+                tx.send(move || way.pass().map(|()| 0).unwrap()).ok().unwrap();
+                is_sent.store(true, Ordering::Relaxed);
+                tx.send(|| 42).unwrap_err().into_inner()()
+            }
         });
-        until(|| observer.is_full());
+        until(|| is_sent.load(Ordering::Relaxed));
         settle();
         drop(rx);
         gate.open();

@@ -20,7 +20,7 @@ impl<T> Watched for Array<T> {
 
 impl<T> SendPort<T> for Array<T> {
     #[inline(always)]
-    fn may_be_ready(&self) -> bool {
+    fn is_worth_a_try(&self) -> bool {
         true
     }
 
@@ -72,7 +72,7 @@ impl<T> SendPort<T> for Array<T> {
 
 impl<T> ReceivePort<T> for Array<T> {
     #[inline(always)]
-    fn may_be_ready(&self) -> bool {
+    fn is_worth_a_try(&self) -> bool {
         true
     }
 
