@@ -86,3 +86,19 @@ impl Backoff {
         }
     }
 }
+
+#[cfg(all(test, not(modelled), not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_lost_often_enough_no_longer_waits_until_the_winner_is_done() {
+        let (mut backoff, word) = (Backoff::new(), AtomicUsize::new(0));
+        // The winner goes on all the while.
+        let losses = (0..).take_while(|&seen| {
+            word.store(seen + 1, Ordering::Relaxed);
+            backoff.lose(seen, &word) == seen
+        });
+        assert_eq!(losses.count() as u32 + 1, Backoff::MOST_LOSSES);
+    }
+}

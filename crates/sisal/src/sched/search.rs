@@ -166,8 +166,11 @@ impl Worker {
             if victim == self.index || !self.shared.remotes[victim].has_fresh() {
                 return;
             }
-            if let Some(fiber) = self.steal_from(victim).or_else(|| self.steal_from_lane(victim)) {
-                self.keep(fiber);
+            match self.steal_from(victim).or_else(|| self.steal_from_lane(victim)) {
+                // From the own deque anybody might take it, also one on whom others wait.
+                Some(fiber) if fiber.flags.is_hog() => self.shared.enqueue_hog(fiber),
+                Some(fiber) => self.keep(fiber),
+                None => {}
             }
             // For a moment they were in nobody's queue, or a claim that was refused hid them, and somebody may have fallen asleep
             // over that.
