@@ -23,7 +23,7 @@ pub(super) fn send<T, P: SendPort<T>>(
     place: Place,
 ) -> Result<(), SendTimeoutError<T>> {
     let mut slot = MaybeUninit::new(value);
-    if port.is_worth_a_try() {
+    if !P::HANDS_OVER {
         // SAFETY: the slot holds a value, until it is sent.
         match unsafe { port.try_send(slot.as_mut_ptr()) } {
             Attempt::Done => {
@@ -106,7 +106,7 @@ pub(super) fn receive<T, P: ReceivePort<T>>(
     deadline: Option<Moment>,
     place: Place,
 ) -> Result<T, RecvTimeoutError> {
-    if port.is_worth_a_try() {
+    if !P::HANDS_OVER {
         let mut slot = MaybeUninit::uninit();
         // SAFETY: the slot can be written, and holds a value if one was received.
         match unsafe { port.try_receive(slot.as_mut_ptr()) } {

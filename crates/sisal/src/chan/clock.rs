@@ -36,10 +36,7 @@ impl<T> Watched for Clock<T> {
 }
 
 impl<T> ReceivePort<T> for Clock<T> {
-    #[inline(always)]
-    fn is_worth_a_try(&self) -> bool {
-        true
-    }
+    const HANDS_OVER: bool = false;
 
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
         loop {

@@ -125,10 +125,7 @@ impl<T> Watched for List<T> {
 }
 
 impl<T> SendPort<T> for List<T> {
-    #[inline(always)]
-    fn is_worth_a_try(&self) -> bool {
-        true
-    }
+    const HANDS_OVER: bool = false;
 
     #[inline]
     unsafe fn try_send(&self, slot: *mut T) -> Attempt {
@@ -169,11 +166,7 @@ impl<T> SendPort<T> for List<T> {
 }
 
 impl<T> ReceivePort<T> for List<T> {
-    #[inline(always)]
-    fn is_worth_a_try(&self) -> bool {
-        // An attempt that can wait costs no more.
-        false
-    }
+    const HANDS_OVER: bool = true;
 
     #[inline]
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {

@@ -81,8 +81,8 @@ pub(crate) trait SendPort<T>: Watched {
     /// A wait for half the room is over: whether that much is free.
     fn end_wait_for_half(&self, _is_free: bool) {}
 
-    /// Whether an attempt to send that can't wait is worth it, before one that can. A guess.
-    fn is_worth_a_try(&self) -> bool;
+    /// Whether a wait most likely ends an attempt, so that a first one without it would be in vain.
+    const HANDS_OVER: bool;
 }
 
 /// The receiving side of a channel of any flavour.
@@ -124,8 +124,8 @@ pub(crate) trait ReceivePort<T>: Watched {
         None
     }
 
-    /// As [`SendPort::is_worth_a_try`], for an attempt to receive.
-    fn is_worth_a_try(&self) -> bool;
+    /// As for [`SendPort::HANDS_OVER`].
+    const HANDS_OVER: bool;
 }
 
 /// What can be asked of a channel of any flavour.

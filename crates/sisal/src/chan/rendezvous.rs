@@ -23,13 +23,10 @@ use crate::park::unpark;
 use crate::prim::lock::Lock;
 use crate::prim::object::{Sight, Watched};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// See the [module](self).
 pub(crate) struct Rendezvous<T> {
     inner: Lock<Inner<T>>,
-    /// Whether the last who had to wait was a sender. Mostly the same side is there first again, so the other finds somebody. A guess.
-    senders_wait: AtomicBool,
 }
 
 struct Inner<T> {
@@ -43,16 +40,7 @@ struct Inner<T> {
 impl<T> Rendezvous<T> {
     pub(crate) fn new() -> Rendezvous<T> {
         let (senders, receivers) = (WaitList::new(), WaitList::new());
-        let inner = Inner { orphans: VecDeque::new(), senders, receivers, closed: false };
-        Rendezvous { inner: Lock::new(inner), senders_wait: AtomicBool::new(false) }
-    }
-
-    /// One has to wait.
-    #[inline(always)]
-    fn note_wait(&self, of_sender: bool) {
-        if self.senders_wait.load(Ordering::Relaxed) != of_sender {
-            self.senders_wait.store(of_sender, Ordering::Relaxed);
-        }
+        Rendezvous { inner: Lock::new(Inner { orphans: VecDeque::new(), senders, receivers, closed: false }) }
     }
 
     #[inline(always)]
@@ -65,7 +53,6 @@ impl<T> Rendezvous<T> {
             if let Some(waiter) = waiter {
                 // SAFETY: the caller's promise.
                 unsafe { inner.senders.push(waiter) };
-                self.note_wait(true);
             }
             return Attempt::Waits;
         };
@@ -92,7 +79,6 @@ impl<T> Rendezvous<T> {
             if let Some(waiter) = waiter {
                 // SAFETY: the caller's promise.
                 unsafe { inner.receivers.push(waiter) };
-                self.note_wait(false);
             }
             return Attempt::Waits;
         };
@@ -120,10 +106,7 @@ impl<T> Watched for Rendezvous<T> {
 }
 
 impl<T> SendPort<T> for Rendezvous<T> {
-    #[inline(always)]
-    fn is_worth_a_try(&self) -> bool {
-        !self.senders_wait.load(Ordering::Relaxed)
-    }
+    const HANDS_OVER: bool = false;
 
     #[inline]
     unsafe fn try_send(&self, slot: *mut T) -> Attempt {
@@ -144,7 +127,6 @@ impl<T> SendPort<T> for Rendezvous<T> {
         }
         // SAFETY: the caller's promise.
         unsafe { inner.senders.push(waiter) };
-        self.note_wait(true);
         Enlisted::Yes
     }
 
@@ -157,10 +139,7 @@ impl<T> SendPort<T> for Rendezvous<T> {
 }
 
 impl<T> ReceivePort<T> for Rendezvous<T> {
-    #[inline(always)]
-    fn is_worth_a_try(&self) -> bool {
-        self.senders_wait.load(Ordering::Relaxed)
-    }
+    const HANDS_OVER: bool = true;
 
     #[inline]
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
@@ -181,7 +160,6 @@ impl<T> ReceivePort<T> for Rendezvous<T> {
         }
         // SAFETY: the caller's promise.
         unsafe { inner.receivers.push(waiter) };
-        self.note_wait(false);
         Enlisted::Yes
     }
 

@@ -19,10 +19,7 @@ impl<T> Watched for Array<T> {
 }
 
 impl<T> SendPort<T> for Array<T> {
-    #[inline(always)]
-    fn is_worth_a_try(&self) -> bool {
-        true
-    }
+    const HANDS_OVER: bool = false;
 
     #[inline(always)]
     unsafe fn try_send(&self, slot: *mut T) -> Attempt {
@@ -71,10 +68,7 @@ impl<T> SendPort<T> for Array<T> {
 }
 
 impl<T> ReceivePort<T> for Array<T> {
-    #[inline(always)]
-    fn is_worth_a_try(&self) -> bool {
-        true
-    }
+    const HANDS_OVER: bool = false;
 
     #[inline(always)]
     unsafe fn try_receive(&self, slot: *mut T) -> Attempt {
