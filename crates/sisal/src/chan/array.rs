@@ -109,6 +109,16 @@ struct Passed<'a, T> {
     slot: &'a Slot<T>,
 }
 
+/// What came of an attempt to move a position.
+enum Turn<'a, T> {
+    Moved(Passed<'a, T>),
+    /// Somebody else has moved it meanwhile, or changed its flags: this is the word now.
+    Lost(usize),
+    /// It can't be moved from this word: the slot is not free, or not filled.
+    Waits(usize),
+    Closed,
+}
+
 /// Goes on after a first attempt to move `word` in vain, until it was moved or there is an obstacle that only others can remove. Without one,
 /// somebody is about to finish a step.
 fn insist<'a, T>(
@@ -133,16 +143,6 @@ fn insist<'a, T>(
         };
         turn = try_pass(from);
     }
-}
-
-/// What came of an attempt to move a position.
-enum Turn<'a, T> {
-    Moved(Passed<'a, T>),
-    /// Somebody else has moved it meanwhile, or changed its flags: this is the word now.
-    Lost(usize),
-    /// It can't be moved from this word: the slot is not free, or not filled.
-    Waits(usize),
-    Closed,
 }
 
 impl<T> Array<T> {

@@ -7,8 +7,8 @@ use crate::fiber::header::FiberRef;
 use crate::prim::atomic::Ordering;
 use crate::prim::reason::Place;
 
-/// What fibers have for operations that need not wait between two yields; most cost one. Few enough that fibers that wait behind do not wait long,
-/// and many enough that nobody notices (`spawn-10k` does with 128).
+/// What fibers have for operations that need not wait between two yields; most cost one. Few enough that fibers that wait behind do
+/// not wait long, and many enough that nobody notices (`spawn-10k` does with 128).
 pub(super) const FUEL: u32 = 512;
 
 /// What a call into the system costs: it takes so many times as long as what stays in memory, and lets others wait for as long.
@@ -57,8 +57,8 @@ pub(crate) fn without_giving_way<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Called by futures that need not wait and cost so much: true if after so many of them others are to have a turn. A future can't give way itself, since
-/// whoever polls it may hold something that is not to be held across that. It says that it is not ready; the next who pays gives way.
+/// Called by futures that need not wait and cost so much: true if after so many of them others are to have a turn. A future can't give
+/// way itself, since whoever polls it may hold something that is not to be held across that. It says that it is not ready; the next who pays gives way.
 #[inline]
 pub(crate) fn burn_fuel(cost: u32) -> bool {
     worker::with_fiber(|running| {

@@ -166,11 +166,15 @@ impl Worker {
             if victim == self.index || !self.shared.remotes[victim].has_fresh() {
                 return;
             }
-            match self.steal_from(victim).or_else(|| self.steal_from_lane(victim)) {
-                // From the own deque anybody might take it, also one on whom others wait.
-                Some(fiber) if fiber.flags.is_hog() => self.shared.enqueue_hog(fiber),
-                Some(fiber) => self.keep(fiber),
-                None => {}
+            if let Some(fiber) = self.steal_from(victim) {
+                self.keep(fiber);
+            } else if let Some(placed) = self.steal_from_lane(victim) {
+                if placed.flags.is_hog() {
+                    // From the own deque anybody might take it, also one on whom others wait.
+                    self.shared.enqueue_hog(placed);
+                } else {
+                    self.keep(placed);
+                }
             }
             // For a moment they were in nobody's queue, or a claim that was refused hid them, and somebody may have fallen asleep
             // over that.
