@@ -18,7 +18,7 @@
 #![allow(unsafe_code, reason = "maps, advises and unmaps memory")]
 
 use super::advise::{self, advise};
-use super::guard::{self, GUARD_BYTES};
+use super::guard;
 use super::{GuardKind, SizeClass, Stack};
 use libc::iovec;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -52,7 +52,7 @@ impl Arena {
             free: all_slots(class),
             dirty: 0,
         };
-        let guards = arena.ranges(arena.free, 0, GUARD_BYTES);
+        let guards = arena.ranges(arena.free, 0, class.guard());
         // SAFETY: the ranges are parts of the mapping just made, which nobody else knows.
         match unsafe { guard::install(&guards, strongest) } {
             Ok(kind) => arena.kind = kind,
@@ -126,10 +126,10 @@ impl Arena {
     /// What may be resident of the given slots and is of no use while they are free. A canary is
     /// written anew each time its stack is handed out, so its page may go.
     pub(super) fn resident_ranges(&self, slots: u64) -> Vec<iovec> {
-        let size = self.class.slot_size();
+        let class = self.class;
         match self.kind {
-            GuardKind::Canary => self.ranges(slots, 0, size),
-            GuardKind::Marker | GuardKind::Protected => self.ranges(slots, GUARD_BYTES, size - GUARD_BYTES),
+            GuardKind::Canary => self.ranges(slots, 0, class.slot_size()),
+            GuardKind::Marker | GuardKind::Protected => self.ranges(slots, class.guard(), class.usable()),
         }
     }
 
@@ -169,7 +169,7 @@ impl Arena {
 }
 
 fn slots_of(class: SizeClass) -> usize {
-    (MAX_BYTES / class.slot_size()).clamp(1, MAX_SLOTS)
+    (MAX_BYTES / class.power()).clamp(1, MAX_SLOTS)
 }
 
 fn all_slots(class: SizeClass) -> u64 {

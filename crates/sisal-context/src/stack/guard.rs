@@ -21,7 +21,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Guards are this wide, at the low end of every slot: C code without stack probes jumps a guard of one
+/// Guards are at least this wide, at the low end of every slot: C code without stack probes jumps a guard of one
 /// page. A multiple of every page size Linux has on these machines (4, 16 and 64 KiB).
 pub(super) const GUARD_BYTES: usize = 64 << 10;
 

@@ -4,7 +4,7 @@
 //! to the left:
 //!
 //! ```text
-//!   |<-------- guard, 64 KiB -------->|<------------ usable, grows to the left ------------|
+//!   |<--- guard, 64 KiB and more ---->|<------------ usable, grows to the left ------------|
 //!   slot                              usable().start                        usable().end = top
 //! ```
 //!
@@ -35,7 +35,6 @@ pub use class::{SizeClass, SizeError};
 pub use depot::{Counts, Depot, Trimmed};
 pub use guard::GuardKind;
 
-use guard::GUARD_BYTES;
 use std::ops::Range;
 
 /// A stack on loan from a [`Depot`]: a plain handle, copied freely, owning nothing.
@@ -95,7 +94,7 @@ impl Stack {
     #[inline]
     pub fn guard(self) -> Range<usize> {
         let end = self.usable().start;
-        end - GUARD_BYTES..end
+        end - self.class.guard()..end
     }
 
     /// What stands guard below this stack.
@@ -178,7 +177,7 @@ mod tests {
             Stack { top: std::ptr::without_provenance_mut(1 << 20), arena: 0, slot: 0, class, kind: GuardKind::Marker };
         assert_eq!(stack.guard().start, (1 << 20) - class.slot_size());
         assert_eq!(stack.guard().end, stack.usable().start);
-        assert_eq!(stack.guard().len(), GUARD_BYTES);
+        assert_eq!(stack.guard().len(), class.guard());
         assert_eq!(stack.usable().end, 1 << 20);
         assert!(stack.canary_intact(), "no canary, nothing to overwrite");
     }
