@@ -60,11 +60,19 @@ struct Thieves {
     lock: AtomicU32,
 }
 
-/// Tells the oldest thing in a ring from others that take its place later.
+/// What was in a ring at one time, to be compared with a later look.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Oldest {
+pub(crate) struct Glimpse {
     head: u32,
+    tail: u32,
     drained: u32,
+}
+
+impl Glimpse {
+    /// Whether what is oldest now was there at an earlier look. If others have come and gone above it meanwhile, perhaps it was not.
+    pub(crate) fn has_aged_since(self, earlier: Glimpse) -> bool {
+        self.drained == earlier.drained && self.head.wrapping_sub(earlier.head) < between(earlier.head, earlier.tail)
+    }
 }
 
 /// What a thief found.
@@ -228,11 +236,12 @@ impl<T> Ring<T> {
         self.thieves.lock.store(0, Ordering::Release);
     }
 
-    /// What is oldest here, to be compared with a later look; none if there is nothing.
-    pub(crate) fn oldest(&self) -> Option<Oldest> {
+    /// What is here, to be compared with a later look; none if there is nothing.
+    pub(crate) fn glimpse(&self) -> Option<Glimpse> {
         let head = self.thieves.head.load(Ordering::Relaxed);
         let drained = self.owners.drained.load(Ordering::Relaxed);
-        (between(head, self.owners.tail.load(Ordering::Relaxed)) > 0).then_some(Oldest { head, drained })
+        let tail = self.owners.tail.load(Ordering::Relaxed);
+        (between(head, tail) > 0).then_some(Glimpse { head, tail, drained })
     }
 
     /// Takes the older half: the oldest is returned, the others are handed to `rest` in their order.
@@ -325,17 +334,22 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_thing_is_the_same_until_it_is_gone() {
+    fn what_was_there_at_an_earlier_look_is_told_from_what_came_later() {
         let ring = Ring::new();
-        assert_eq!(ring.oldest(), None);
-        ring.push(thing(0)).unwrap();
-        let first = ring.oldest();
-        ring.push(thing(1)).unwrap();
+        let look = || ring.glimpse().unwrap();
+        assert_eq!(ring.glimpse(), None);
+        (0..3).for_each(|number| ring.push(thing(number)).unwrap());
+        let first = look();
+        ring.pop_oldest();
+        ring.push(thing(3)).unwrap();
+        assert!(look().has_aged_since(first), "the second is the oldest now");
+        ring.pop_oldest();
+        ring.pop_oldest();
+        assert!(!look().has_aged_since(first), "the fourth came later");
+        let second = look();
         ring.pop_newest();
-        assert_eq!(ring.oldest(), first);
-        ring.pop_newest();
-        ring.push(thing(2)).unwrap();
-        assert_ne!(ring.oldest(), first);
+        ring.push(thing(4)).unwrap();
+        assert!(!look().has_aged_since(second), "the ring was empty meanwhile");
     }
 
     #[test]

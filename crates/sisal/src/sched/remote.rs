@@ -137,6 +137,16 @@ impl Remote {
         (self.shown.heartbeat.load(Ordering::Relaxed) == turn).then_some(fiber)
     }
 
+    /// How many fibers live here, or wait here for their start.
+    pub(crate) fn load(&self) -> usize {
+        self.presence.homed() + self.ring.len() + self.lane.len()
+    }
+
+    /// Whether the monitor has seen the worker at one turn for long.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.shown.is_stuck.load(Ordering::Relaxed) != 0
+    }
+
     /// Whether fresh work waits here that others may take.
     #[inline]
     pub(crate) fn has_fresh(&self) -> bool {

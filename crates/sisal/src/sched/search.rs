@@ -20,7 +20,7 @@ use super::worker::{Sighting, Worker};
 use crate::fiber::header::{FiberRef, Header};
 use crate::prim::atomic::{Ordering, full_fence, spin_loop};
 use crate::prim::clock::Moment;
-use crate::queue::ring::{Oldest, Stolen};
+use crate::queue::ring::{Glimpse, Stolen};
 use std::ptr::NonNull;
 
 /// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
@@ -135,9 +135,9 @@ impl Worker {
             self.look_outside();
         }
         self.polls.set(self.polls.get().next(self.tick.get(), now, self.turns_to_wait()));
-        if self.tick.get().is_multiple_of(POLL_EVERY) || now.0 >= self.fresh_seen_at.get().0 + FRESH_EVERY {
-            self.fresh_seen_at.set(now);
-            self.see_to_fresh();
+        let is_time = now.0 >= self.fresh_seen_at.get().0 + FRESH_EVERY;
+        if is_time || self.tick.get().is_multiple_of(POLL_EVERY) {
+            self.see_to_fresh(now, is_time);
         }
     }
 
@@ -151,19 +151,28 @@ impl Worker {
         }
     }
 
-    /// Sees to it that fresh work gets its turn, here and elsewhere.
-    fn see_to_fresh(&self) {
+    /// Sees to it that fresh work gets its turn, here and elsewhere. What others may take is left to those who search, or were woken for it and
+    /// are on their way, until it is time: what is started here stays here, and they would find nothing (`yield-1000`).
+    fn see_to_fresh(&self, now: Moment, is_time: bool) {
         self.relieve_another();
-        self.fresh_due.set(!self.pinned.is_empty() || self.remote().has_fresh() || !self.shared.injector.is_empty());
+        let is_left_to_others = !is_time && self.shared.idle.searchers() > 0;
+        let has_fresh = || self.remote().has_fresh() || !self.shared.injector.is_empty();
+        self.fresh_due.set(!self.pinned.is_empty() || (!is_left_to_others && has_fresh()));
+        if !is_left_to_others {
+            self.fresh_seen_at.set(now);
+        }
         self.heed_calls();
     }
 
     /// A worker that has no fresh work itself helps one that does not get round to its own, even if it is busy with ready
-    /// fibers: fresh ones can be shared, and once started they can't.
+    /// fibers: fresh ones can be shared, and once started they can't. So it takes none from one that will have no more of them than it has
+    /// itself, unless that is stuck: perhaps that has only been kept from its processor for a moment (`yield-1000`).
     fn relieve_another(&self) {
         if self.remote().ring.is_empty() && self.takes_fresh() {
             let victim = self.random.borrow_mut().usize(0..self.shared.remotes.len());
-            if victim == self.index || !self.shared.remotes[victim].has_fresh() {
+            let remote = &self.shared.remotes[victim];
+            let is_worse_off = || remote.load() > self.remote().load() || remote.is_stuck();
+            if victim == self.index || !remote.has_fresh() || !is_worse_off() {
                 return;
             }
             if let Some(fiber) = self.steal_from(victim) {
@@ -411,12 +420,13 @@ impl Worker {
     /// Takes half of what has waited for a while in another's deque.
     fn steal_from(&self, victim: usize) -> Option<FiberRef> {
         let ring = &self.shared.remotes[victim].ring;
-        let oldest = ring.oldest();
-        if oldest.is_none() {
+        let glimpse = ring.glimpse();
+        if glimpse.is_none() {
             self.ask_for_jobs(victim);
         }
-        let waited = oldest.is_some_and(|oldest| self.has_waited(victim, oldest));
+        let waited = glimpse.is_some_and(|glimpse| self.has_waited(victim, glimpse));
         if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
+            self.forget_glimpse(victim);
             self.remote().shown.activity.steals.tally(1);
             let first = fiber(header);
             if self.recording.get() {
@@ -461,13 +471,19 @@ impl Worker {
     }
 
     /// Whether what is oldest at `victim` was there some time ago already.
-    fn has_waited(&self, victim: usize, oldest: Oldest) -> bool {
+    fn has_waited(&self, victim: usize, glimpse: Glimpse) -> bool {
         let sighting = self.sightings[victim].get();
-        if sighting.oldest != Some(oldest) {
-            self.sightings[victim].set(Sighting { oldest: Some(oldest), since: self.now.get(), ..sighting });
+        if sighting.glimpse.is_none_or(|earlier| !glimpse.has_aged_since(earlier)) {
+            self.sightings[victim].set(Sighting { glimpse: Some(glimpse), since: self.now.get(), ..sighting });
             return false;
         }
         self.now.get().0 >= sighting.since.0 + LEAVE_TO_OWNER
+    }
+
+    /// What is left at another worker is left to it for a while again.
+    fn forget_glimpse(&self, victim: usize) {
+        let sighting = self.sightings[victim].get();
+        self.sightings[victim].set(Sighting { glimpse: None, ..sighting });
     }
 
     pub(super) fn has_own_work(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::prim::thread_number::{self, ThreadNumber};
 use crate::queue::list::List;
-use crate::queue::ring::Oldest;
+use crate::queue::ring::Glimpse;
 use crate::queue::timers::Timers;
 use sisal_context::stack::Stack;
 use sisal_context::switch::Suspended;
@@ -117,10 +117,10 @@ impl Unwinding {
     }
 }
 
-/// The oldest fresh work seen at another worker, and when it was first seen.
+/// Fresh work seen at another worker, and when it was first seen.
 #[derive(Copy, Clone, Default)]
 pub(super) struct Sighting {
-    pub(super) oldest: Option<Oldest>,
+    pub(super) glimpse: Option<Glimpse>,
     pub(super) since: Moment,
     /// How often something had been taken from its lane when something was first seen there.
     pub(super) lane_takes: Option<usize>,
