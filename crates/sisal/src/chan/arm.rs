@@ -19,8 +19,8 @@ use std::mem::MaybeUninit;
 
 /// One of the operations that a select chooses from.
 pub(crate) trait Arm {
-    /// Does it, if that needs no wait.
-    fn attempt(&self) -> Attempt;
+    /// Does it, if that needs no wait, and is chosen then.
+    fn choose_now(&self) -> bool;
 
     /// Does it, or links `waiter`.
     ///
@@ -66,6 +66,18 @@ pub(crate) enum Chosen {
     Cancelled(Cancelled),
 }
 
+impl Chosen {
+    /// How an arm is chosen after such an attempt, if it is.
+    #[inline(always)]
+    pub(crate) fn after(attempt: Attempt) -> Option<Chosen> {
+        match attempt {
+            Attempt::Done => Some(Chosen::Done),
+            Attempt::Closed => Some(Chosen::Closed),
+            Attempt::Waits => None,
+        }
+    }
+}
+
 /// A receive.
 pub struct RecvArm<'a, T> {
     receiver: &'a Receiver<T>,
@@ -107,10 +119,14 @@ impl<T> Drop for RecvArm<'_, T> {
 }
 
 impl<T> Arm for RecvArm<'_, T> {
-    #[inline]
-    fn attempt(&self) -> Attempt {
-        // SAFETY: the slot can be written; `Done` is followed by `choose`, and that by `take` or `drop`.
-        each_receiver!(self.receiver, channel => unsafe { channel.try_receive(self.slot()) })
+    fn choose_now(&self) -> bool {
+        // SAFETY: the slot can be written; that it was is said at once, and then `take` or `drop` follows.
+        let attempt = each_receiver!(self.receiver, channel => unsafe { channel.try_receive(self.slot()) });
+        let chosen = Chosen::after(attempt);
+        if chosen.is_some() {
+            self.chosen.set(chosen);
+        }
+        chosen.is_some()
     }
 
     #[inline]
@@ -183,6 +199,14 @@ impl<'a, T> SendArm<'a, T> {
         self.chosen.get() != Some(Chosen::Done) && !self.taken.get()
     }
 
+    /// Sends, if that needs no wait. If it did, that is to be said before anything else is done with the arm.
+    #[inline]
+    fn attempt(&self) -> Attempt {
+        assert!(self.holds_message(), "sisal: the message of this arm was sent, or taken back");
+        // SAFETY: the slot holds a message until `Done` is seen.
+        self.drop_too_much(each_sender!(self.sender, channel => unsafe { channel.try_send(self.slot()) }))
+    }
+
     /// A channel that drops what is too much never makes a sender wait.
     fn drop_too_much(&self, attempt: Attempt) -> Attempt {
         let SenderFlavour::Array(channel, policy) = &self.sender.0 else { return attempt };
@@ -208,11 +232,12 @@ impl<'a, T> SendArm<'a, T> {
 }
 
 impl<T> Arm for SendArm<'_, T> {
-    #[inline]
-    fn attempt(&self) -> Attempt {
-        assert!(self.holds_message(), "sisal: the message of this arm was sent, or taken back");
-        // SAFETY: the slot holds a message until `Done` is seen, which is followed by `choose`.
-        self.drop_too_much(each_sender!(self.sender, channel => unsafe { channel.try_send(self.slot()) }))
+    fn choose_now(&self) -> bool {
+        let chosen = Chosen::after(self.attempt());
+        if chosen.is_some() {
+            self.chosen.set(chosen);
+        }
+        chosen.is_some()
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 //! A message that was taken by a receiver is sent, whether its future is polled again or not.
 #![allow(unsafe_code, reason = "values are moved by way of slots in records")]
 
-use super::arm::{Arm, Chosen, SendArm};
+use super::arm::{Arm, SendArm};
 use super::error::SendError;
 use super::left::{Side, leave};
 use super::port::{Attempt, Room, SendPort};
@@ -92,9 +92,7 @@ impl<T> Future for SendFuture<'_, T> {
 /// Into a channel that never makes a sender wait.
 fn send_dropping<T>(sender: &Sender<T>, message: T) -> Result<(), SendError<T>> {
     let arm = SendArm::new(sender, message);
-    let chosen = if arm.attempt() == Attempt::Done { Chosen::Done } else { Chosen::Closed };
-    // SAFETY: the attempt has said so just now.
-    unsafe { arm.choose(chosen) };
+    assert!(arm.choose_now(), "INVARIANT: such a channel never makes a sender wait");
     arm.take()
 }
 

@@ -27,7 +27,7 @@ pub use self::builder::Select;
 
 use self::order::Order;
 use crate::chan::arm::{AnyArm, Arm, Chosen};
-use crate::chan::port::{Attempt, Enlisted};
+use crate::chan::port::Enlisted;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{Waiting, me, park, park_or_leave, pay_fuel};
@@ -47,7 +47,7 @@ pub(crate) enum Patience {
 /// Pass 1: the first of `arms` that need not wait, which is then chosen.
 #[inline]
 fn try_any(arms: &[AnyArm<'_>], place: Place) -> Option<usize> {
-    let index = Order::random(arms.len()).indices().find(|&index| attempt(arms[index].0))?;
+    let index = Order::random(arms.len()).indices().find(|&index| arms[index].0.choose_now())?;
     pay_fuel(place);
     Some(index)
 }
@@ -73,7 +73,7 @@ fn select(
                     unsafe { arms[index].0.choose(Chosen::Done) };
                     return Some(index);
                 }
-                if attempt(arms[index].0) {
+                if arms[index].0.choose_now() {
                     return Some(index);
                 }
             }
@@ -102,19 +102,6 @@ fn select(
         }
         wait.renew();
     }
-}
-
-/// Tries an arm, and chooses it if it need not wait.
-#[inline]
-fn attempt(arm: &dyn Arm) -> bool {
-    let chosen = match arm.attempt() {
-        Attempt::Done => Chosen::Done,
-        Attempt::Closed => Chosen::Closed,
-        Attempt::Waits => return false,
-    };
-    // SAFETY: the attempt has said so just now.
-    unsafe { arm.choose(chosen) };
-    true
 }
 
 /// How a wait for several arms ended.
@@ -181,7 +168,7 @@ fn earliest(arms: &[AnyArm<'_>]) -> Option<Moment> {
 
 /// Waits for one arm: there is nothing to choose from, so it is tried and enlisted in one step.
 fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> {
-    if attempt(arm) {
+    if arm.choose_now() {
         pay_fuel(place);
         return Some(0);
     }
@@ -194,14 +181,10 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
         wait.renew();
         let waiters = [Waiter::solo(&wait)];
         // SAFETY: the record stays until its wait is over, and is delisted if the channel did not end it.
-        match unsafe { arm.attempt_or_enlist(&waiters[0]) } {
-            Attempt::Waits => {}
-            done => {
-                let chosen = if done == Attempt::Done { Chosen::Done } else { Chosen::Closed };
-                // SAFETY: the attempt has said so just now.
-                unsafe { arm.choose(chosen) };
-                return Some(0);
-            }
+        if let Some(chosen) = Chosen::after(unsafe { arm.attempt_or_enlist(&waiters[0]) }) {
+            // SAFETY: the attempt has said so just now.
+            unsafe { arm.choose(chosen) };
+            return Some(0);
         }
         let own = match patience {
             Patience::Until(deadline) => Some(deadline),

@@ -11,7 +11,8 @@ use std::cell::Cell;
 pub(super) struct Order {
     start: usize,
     arms: usize,
-    backwards: bool,
+    /// To the next arm, around all of them: backwards is one less than once around. No processor could guess which way a branch would go.
+    step: usize,
 }
 
 #[cfg(not(modelled))]
@@ -21,17 +22,15 @@ thread_local! {
 
 /// A number from the thread's own generator (a Weyl sequence, mixed), which is plain memory and takes two nanoseconds.
 #[cfg(not(modelled))]
-#[inline]
+#[inline(never)]
 fn random() -> u64 {
-    SEED.with(|seed| {
-        let mut next = seed.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
-        if seed.get() == 0 {
-            next = fastrand::u64(1..);
-        }
-        seed.set(next);
-        let mixed = (next ^ (next >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        mixed ^ (mixed >> 32)
-    })
+    let next = match SEED.get() {
+        0 => fastrand::u64(1..),
+        last => last.wrapping_add(0x9E37_79B9_7F4A_7C15),
+    };
+    SEED.set(next);
+    let mixed = (next ^ (next >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    mixed ^ (mixed >> 32)
 }
 
 impl Order {
@@ -40,15 +39,18 @@ impl Order {
         let random = random();
         // The high half picks the start without a division, the lowest bit the direction.
         let start = ((random >> 32) * arms as u64) >> 32;
-        Order { start: start as usize, arms, backwards: random & 1 != 0 }
+        let backwards = (random & 1) as usize;
+        Order { start: start as usize, arms, step: 1 + backwards * arms.saturating_sub(2) }
     }
 
     #[inline]
     pub(super) fn indices(self) -> impl Iterator<Item = usize> {
-        let Order { start, arms, backwards } = self;
-        (0..arms).map(move |step| {
-            let index = if backwards { start + arms - step } else { start + step };
-            if index >= arms { index - arms } else { index }
+        let Order { start, arms, step } = self;
+        let mut next = start;
+        (0..arms).map(move |_| {
+            let index = next;
+            next = if index + step >= arms { index + step - arms } else { index + step };
+            index
         })
     }
 }
