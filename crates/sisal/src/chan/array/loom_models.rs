@@ -1,7 +1,7 @@
 //! Models of the protocol.
 
 use super::*;
-use crate::chan::arm::{Arm, Chosen, SendArm};
+use crate::chan::arm::{Arm, SendArm};
 use crate::chan::models::{Item, check, close_against_send, give_up_against_send, receive_now, send_now, take_turns};
 use crate::chan::port::SendPort;
 use crate::chan::{Policy, Sender, bounded_with};
@@ -120,9 +120,8 @@ fn loom_array_drops_the_oldest_only_if_it_is_full() {
 fn loom_array_drops_the_oldest_for_an_arm_only_if_it_is_full() {
     oldest_makes_room_only_if_there_is_none(|sender, item| {
         let arm = SendArm::new(sender, item);
-        assert_eq!(arm.attempt(), Attempt::Done);
-        // SAFETY: the attempt has said so just now.
-        unsafe { arm.choose(Chosen::Done) };
+        assert!(arm.choose_now(), "it never waits");
+        arm.take().unwrap();
     });
 }
 
