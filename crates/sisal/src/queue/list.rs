@@ -77,8 +77,14 @@ impl<T: Linked> List<T> {
         if next.is_none() {
             self.last.set(None);
         }
-        self.len.set(self.len.get() - 1);
-        self.advance_cursor(prefetch);
+        let left = self.len.get() - 1;
+        self.len.set(left);
+        if left < AHEAD {
+            // Few things stay near by themselves (`yield-2`).
+            self.cursor.set(None);
+        } else {
+            self.advance_cursor(prefetch);
+        }
         Some(thing)
     }
 
@@ -87,10 +93,7 @@ impl<T: Linked> List<T> {
     fn advance_cursor(&self, prefetch: impl FnOnce(&T)) {
         let (mut cursor, mut place) = match (self.cursor.get(), self.cursor_place.get()) {
             (Some(cursor), place) if place > 0 => (cursor, place - 1),
-            _ => match self.first.get() {
-                Some(first) => (first, 0),
-                None => return self.cursor.set(None),
-            },
+            _ => (self.first.get().unwrap_or_else(|| unreachable!("INVARIANT: some are left")), 0),
         };
         let steps = if place + 1 < AHEAD { 2 } else { 1 };
         for _ in 0..steps {

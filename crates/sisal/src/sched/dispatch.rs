@@ -33,6 +33,7 @@ use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use sisal_context::stack::Stack;
 use sisal_context::switch::{self, Suspended, sanitizer};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How many different places there are for the first frame of a stack, and how far apart.
@@ -63,7 +64,7 @@ impl Worker {
     #[inline(never)]
     fn enter_loop(&self, save: *mut Suspended, stack: Stack) {
         self.hungry_since.set(Moment::NEVER);
-        self.leave_for(Some(stack), None);
+        self.leave_for(&Cell::new(Some(stack)), None);
         sanitizer::fresh(stack);
         // SAFETY: the stack is free, and large enough for a first frame.
         let context = unsafe { switch::prepare(first_frame(stack), loop_entry) };
@@ -73,11 +74,12 @@ impl Worker {
     /// The worker is about to switch to `stack`, and to run `fiber` there. Until it has [`arrived`](Self::arrived) nobody may look at
     /// its fibers.
     #[inline(always)]
-    fn leave_for(&self, stack: Option<Stack>, fiber: Option<FiberRef>) {
+    fn leave_for(&self, stack: &Cell<Option<Stack>>, fiber: Option<FiberRef>) {
         if self.recording.get() {
             self.record_switch(fiber);
         }
-        self.stack.set(stack);
+        // Read only now: what is read before has to wait in memory for that call, though it is seldom made.
+        self.stack.set(stack.get());
         current::with(|current| current.fiber.set(fiber));
         self.remote().presence.begin_switch(fiber);
     }
@@ -246,7 +248,7 @@ impl Worker {
             return self.postpone_for_stack(fiber);
         };
         self.abandoned.set(self.stack.get());
-        self.leave_for(Some(stack), None);
+        self.leave_for(&Cell::new(Some(stack)), None);
         self.starting.set(Some(fiber));
         sanitizer::fresh(stack);
         // SAFETY: the stack is free, and large enough for a first frame.
@@ -279,13 +281,13 @@ impl Worker {
     /// Leaves a loop for good, for the thread's root frame.
     fn abandon_for_root(&self) {
         self.abandoned.set(self.stack.get());
-        self.leave_for(None, None);
+        self.leave_for(&Cell::new(None), None);
         self.hop(self.nowhere.as_ptr(), self.root.get());
     }
 
     #[inline]
     fn resume_bookkeeping(&self, fiber: FiberRef) {
-        self.leave_for(fiber.stack.get(), Some(fiber));
+        self.leave_for(&fiber.stack, Some(fiber));
     }
 
     /// Parks the running fiber; returns when it has been unparked, which may have happened already.
@@ -354,12 +356,18 @@ impl Worker {
     fn leave(&self, me: FiberRef) {
         self.check_canary(me);
         if !me.is_homed.get() {
+            // From now on it stays, but while the fiber goes deep: see `grow`.
+            me.stack.set(self.stack.get());
             self.remote().presence.home(me);
         }
         if me.jobs.get().is_some() {
             self.expose_all(me);
         }
-        me.stack.set(self.stack.get());
+        debug_assert_eq!(
+            me.stack.get().map(Stack::top),
+            self.stack.get().map(Stack::top),
+            "INVARIANT: it knows its stack"
+        );
         if let Some(next) = self.pick() {
             return self.resume_from(me, next);
         }

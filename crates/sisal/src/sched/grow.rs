@@ -36,10 +36,12 @@ pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
     };
     let result = worker::with_fiber(|running| match running {
         None => call_outside(class, f),
-        Some((worker, _)) => {
+        Some((worker, me)) => {
             let stack = take(&worker.shared.others, class);
             let before = worker.stack.replace(Some(stack));
+            me.stack.set(Some(stack));
             let result = call_on(before, stack, f);
+            me.stack.set(before);
             worker.stack.set(before);
             // SAFETY: the call has returned, so nothing is left on it.
             unsafe { worker.shared.others.give(&[stack]) };
