@@ -4,6 +4,7 @@ use crate::program::{Directory, Program, Ran, SISAL, have};
 use crate::samples::text;
 use std::fs::{self, FileTimes};
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// A directory with something of each kind.
@@ -24,11 +25,6 @@ fn prepare() -> Directory {
     symlink("file", directory.path("link")).unwrap();
     fs::create_dir(directory.path("folder")).unwrap();
     directory.write("folder/inside", b"bytes");
-    for (name, seconds) in [("ancient", 10 << 32), ("epoch", 0)] {
-        directory.write(name, b"bytes");
-        let times = FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(seconds));
-        fs::File::options().write(true).open(directory.path(name)).unwrap().set_times(times).unwrap();
-    }
     fs::create_dir(directory.path("mixed")).unwrap();
     directory.write("mixed/plain", b"bytes");
     // Made by one of the two, so that both have the same.
@@ -40,7 +36,30 @@ fn prepare() -> Directory {
     directory.write("zeros.gz", &[&packed[..], &[0; 100]].concat());
     directory.write("short.gz", &packed[..100]);
     directory.write("empty.gz", b"");
+    date_all(&directory.path(""));
+    for (name, seconds) in [("ancient", 10 << 32), ("epoch", 0)] {
+        directory.write(name, b"bytes");
+        date(&directory.path(name), seconds);
+    }
     directory
+}
+
+/// Says that a file was last changed then.
+fn date(path: &Path, seconds: u64) {
+    let times = FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(seconds));
+    fs::File::options().write(true).open(path).unwrap().set_times(times).unwrap();
+}
+
+/// Gives all files the same time: it stands in what is compressed, and two directories may be made in two different seconds.
+fn date_all(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            date_all(&entry.path());
+        } else if kind.is_file() {
+            date(&entry.path(), 1_000_000_000);
+        }
+    }
 }
 
 /// What can be compared.
