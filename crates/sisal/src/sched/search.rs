@@ -33,6 +33,9 @@ pub(super) const LISTEN_EVERY: u64 = 50_000;
 /// How long fresh work waits, in nanoseconds, before one fiber of it goes before the ready ones, where turns are long.
 const FRESH_EVERY: u64 = 1_000_000;
 
+/// How many fresh fibers are worth to be left to others. Few may well belong together with those that have started here (`chan-4-4`).
+const MANY: usize = 32;
+
 /// How often in a row the fiber woken last may go before all others.
 const MOST_IN_A_ROW: u32 = 32;
 
@@ -151,11 +154,11 @@ impl Worker {
         }
     }
 
-    /// Sees to it that fresh work gets its turn, here and elsewhere. What others may take is left to those who search, or were woken for it and
-    /// are on their way, until it is time: what is started here stays here, and they would find nothing (`yield-1000`).
+    /// Sees to it that fresh work gets its turn, here and elsewhere. If it is much, it is left to those who search, or were woken for it and are
+    /// on their way, until it is time: what is started here stays here, and they would find nothing (`yield-1000`).
     fn see_to_fresh(&self, now: Moment, is_time: bool) {
         self.relieve_another();
-        let is_left_to_others = !is_time && self.shared.idle.searchers() > 0;
+        let is_left_to_others = !is_time && self.remote().ring.len() >= MANY && self.shared.idle.searchers() > 0;
         let has_fresh = || self.remote().has_fresh() || !self.shared.injector.is_empty();
         self.fresh_due.set(!self.pinned.is_empty() || (!is_left_to_others && has_fresh()));
         if !is_left_to_others {
