@@ -99,7 +99,7 @@ where
     let half = Half::new(me, place, unsafe { ptr::read(&*own) });
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
-    worker.look_around(me, place);
+    worker.look_around(me, half.as_job(), place);
     // The two ways apart from here on: what is not asked later costs nothing where forks are many.
     let first = match catch_unwind(AssertUnwindSafe(a)) {
         Ok(first) => first,

@@ -50,21 +50,17 @@ impl Looks {
 }
 
 impl Worker {
-    /// Called at every fork: now and then, and when it is asked to, the worker looks around.
+    /// Called at every fork, which puts `job` aside: now and then, and when it is asked to, the worker looks around.
     #[inline]
-    pub(crate) fn look_around(&self, me: FiberRef, place: Place) {
-        let countdown = &self.remote().told.forks_to_look;
-        // Others set it to 0. If that is lost, the next look comes soon.
-        let left = countdown.load(Ordering::Relaxed);
-        if left == 0 {
-            return self.look_around_now(me, place);
+    pub(crate) fn look_around(&self, me: FiberRef, job: NonNull<Job>, place: Place) {
+        if self.remote().told.forks_to_look.count_down(job.addr().get()) {
+            self.look_around_now(me, place);
         }
-        countdown.store(left - 1, Ordering::Relaxed);
     }
 
     /// Makes the next fork look around: much time has passed since the last one.
     pub(crate) fn look_at_next_fork(&self) {
-        self.remote().told.forks_to_look.store(0, Ordering::Relaxed);
+        self.remote().told.forks_to_look.end();
     }
 
     #[cold]
@@ -73,7 +69,7 @@ impl Worker {
         let now = self.read_clock();
         let looks = self.looks.get().next(now);
         self.looks.set(looks);
-        told.forks_to_look.store(looks.gap, Ordering::Relaxed);
+        told.forks_to_look.begin(looks.gap);
         let must_yield = told.must_yield.load(Ordering::Relaxed) != 0;
         if must_yield || now.0 >= self.heard_at.get().0 + LISTEN_EVERY {
             self.heard_at.set(now);

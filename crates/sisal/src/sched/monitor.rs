@@ -251,7 +251,7 @@ impl Monitor {
     fn hold_back(&self, worker: usize) {
         let remote = &self.shared.remotes[worker];
         remote.told.must_yield.store(1, Ordering::Relaxed);
-        remote.told.forks_to_look.store(0, Ordering::Relaxed);
+        remote.told.forks_to_look.end();
         if remote.presence.running_has_waited() {
             return;
         }

@@ -1,12 +1,13 @@
 //! The part of a worker that other threads reach.
 
+use super::countdown::Countdown;
 use super::counts::{Activity, Counts};
 use super::idle::Bed;
 use super::poke::Pokes;
 use super::presence::Presence;
 use crate::fiber::header::Header;
 use crate::fiber::info::Fiber;
-use crate::prim::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::prim::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use crate::prim::cpu_clock::CpuClock;
 use crate::prim::os_thread::OsThread;
 use crate::queue::inbox::Inbox;
@@ -52,8 +53,8 @@ pub(crate) struct Told {
     life: AtomicU8,
     /// The fiber that runs has used up its time: let it yield at its next call.
     pub(crate) must_yield: AtomicU8,
-    /// How many forks to go until it looks around. Counted down by itself, set to 0 by whoever wants it to look.
-    pub(crate) forks_to_look: AtomicU32,
+    /// How many forks to go until it looks around. Counted down by itself, ended by whoever wants it to look.
+    pub(super) forks_to_look: Countdown,
     /// It waits for a stack, and sleeps. Set by itself.
     pub(crate) starved: AtomicU8,
 }
@@ -89,7 +90,7 @@ impl Remote {
             told: CachePadded::new(Told {
                 life: AtomicU8::new(Life::Absent as u8),
                 must_yield: AtomicU8::new(0),
-                forks_to_look: AtomicU32::new(0),
+                forks_to_look: Countdown::new(),
                 starved: AtomicU8::new(0),
             }),
             presence: CachePadded::new(Presence::new()),

@@ -442,10 +442,7 @@ impl Worker {
 
     /// Has another worker look at its next fork who is hungry.
     fn ask_for_jobs(&self, victim: usize) {
-        let countdown = &self.shared.remotes[victim].told.forks_to_look;
-        if countdown.load(Ordering::Relaxed) != 0 {
-            countdown.store(0, Ordering::Relaxed);
-        }
+        self.shared.remotes[victim].told.forks_to_look.end();
     }
 
     /// Takes what was placed with another worker, if that one does not come for it.
