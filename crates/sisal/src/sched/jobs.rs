@@ -22,8 +22,9 @@ use crate::prim::reason::Place;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// How many forks there are at most between two looks at who is hungry and what has come. A look costs about as much as twenty forks.
-pub(super) const LOOK_EVERY: u32 = 512;
+/// How many forks there are at most between two looks at who is hungry and what has come, if all have the same number in the
+/// [countdown](super::countdown), and several times as many if not. A look costs about as much as twenty forks.
+const LOOK_EVERY: u32 = 128;
 
 /// How often a fiber that forks looks around.
 #[derive(Copy, Clone)]
