@@ -50,6 +50,12 @@ impl WaitNote {
         self.since.store(since.0 & !REASON_MASK | reason as u64, Ordering::Relaxed);
     }
 
+    /// Whether it waits for any of several things. For its home worker.
+    #[inline]
+    pub(crate) fn is_for_any(&self) -> bool {
+        self.since.load(Ordering::Relaxed) & REASON_MASK == Reason::Select as u64
+    }
+
     /// Its waker notes when it made the fiber ready.
     pub(crate) fn mark_ready(&self, now: Moment) {
         // ORDERING: Relaxed; the unpark that comes next carries this to the fiber.

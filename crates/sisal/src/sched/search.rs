@@ -1,6 +1,6 @@
 //! In which order a worker looks for work.
 //!
-//! 1. what the running fiber woke last, on the rest of its turn
+//! 1. what the running fiber woke last, on the rest of its turn, unless that waited for any of several things
 //! 2. ready fibers, in their order; then the inbox, which becomes the ready list
 //! 3. fresh fibers that must start here; the own deque, newest first; the own lane; the injector
 //! 4. timers; what comes from outside

@@ -75,7 +75,8 @@ impl Worker {
         current::with(|current| current.as_nobody(f))
     }
 
-    /// The fiber goes first on this worker, on the rest of the running fiber's turn; or its own worker gets it.
+    /// The fiber goes first on this worker, on the rest of the running fiber's turn; or its own worker gets it. One that waits for any of several
+    /// things goes last instead: those who are ready may have more for it, and it need not wait for each of them (`select-8-rv`).
     #[inline]
     fn unpark_fiber(&self, fiber: FiberRef) {
         self.time_if_due(fiber);
@@ -86,11 +87,12 @@ impl Worker {
         if home != self.index {
             return self.shared.wake(fiber);
         }
-        if let Some(pushed_out) = self.run_next.replace(Some(fiber)) {
+        let pushed_out = if fiber.wait.is_for_any() { Some(fiber) } else { self.run_next.replace(Some(fiber)) };
+        if let Some(last) = pushed_out {
             // SAFETY: a ready fiber, in no queue.
-            unsafe { self.ready.push(pushed_out.as_ptr()) };
+            unsafe { self.ready.push(last.as_ptr()) };
         }
-        self.show_ready(1);
+        self.show_ready(usize::from(self.run_next.get().is_some()));
     }
 
     /// Unparks a fiber of this worker to the end of the ready list.

@@ -1,9 +1,10 @@
 //! Of arms that are ready none is preferred, and none starves.
 
 use crate::common::places::everywhere;
-use crate::common::{fixed, in_background, rounds, until, watched, with_workers};
+use crate::common::{fixed, in_background, in_main_fiber, rounds, until, watched, with_workers};
 use sisal::chan::{Receiver, Sender, bounded, never, tick, unbounded};
-use sisal::{Select, select};
+use sisal::sync::Event;
+use sisal::{Select, select, spawn, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -181,5 +182,45 @@ fn selects_that_wait_are_all_served_by_a_sender_that_never_ends() {
         until(|| done.iter().all(|done| done.load(Ordering::Relaxed) >= each));
         assert!(rx1.close() && rx2.close());
         takers.into_iter().chain(senders).for_each(|fiber| fiber.join().unwrap());
+    });
+}
+
+/// One that waits for several goes behind those that are ready: so it finds what they have for it, and need not wait for each.
+#[test]
+fn a_select_that_is_woken_lets_those_who_are_ready_go_first() {
+    const SENDERS: usize = 5;
+    let counter = || Arc::new(AtomicUsize::new(0));
+    in_main_fiber(1, || {
+        let pairs: Vec<(Sender<usize>, Receiver<usize>)> = (0..SENDERS).map(|_| bounded(0)).collect();
+        let (gate, waiting, begun) = (Arc::new(Event::new()), counter(), counter());
+        let (senders, receivers): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let selecting = spawn({
+            let (waiting, begun) = (Arc::clone(&waiting), Arc::clone(&begun));
+            move || {
+                let mut select = Select::new();
+                receivers.iter().for_each(|receiver| _ = select.recv(receiver, |item| item.unwrap()));
+                waiting.fetch_add(1, Ordering::Relaxed);
+                select.wait();
+                begun.load(Ordering::Relaxed)
+            }
+        });
+        let sending = senders.into_iter().map(|sender| {
+            let (gate, waiting, begun) = (Arc::clone(&gate), Arc::clone(&waiting), Arc::clone(&begun));
+            spawn(move || {
+                waiting.fetch_add(1, Ordering::Relaxed);
+                gate.wait().unwrap();
+                begun.fetch_add(1, Ordering::Relaxed);
+                // The first is received, the others wait until nobody is left to receive.
+                let _ = sender.send(1);
+            })
+        });
+        let sending: Vec<_> = sending.collect();
+        // With one worker, who has said that it is about to wait does wait when another runs.
+        while waiting.load(Ordering::Relaxed) < SENDERS + 1 {
+            yield_now();
+        }
+        gate.set();
+        assert_eq!(selecting.join().unwrap(), SENDERS);
+        sending.into_iter().for_each(|sender| sender.join().unwrap());
     });
 }
