@@ -9,7 +9,7 @@ use common::watchdog::Watchdog;
 use common::{fixed, until, watched};
 use sisal::chan::oneshot;
 use sisal::net::UnixStream;
-use sisal::{Handle, Runtime, par, sleep, spawn, spawn_local, yield_now};
+use sisal::{Handle, Runtime, par, sleep, spawn, spawn_local, spawn_on, yield_now};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
@@ -309,4 +309,37 @@ fn ahead(one: Source, other: Source) -> u64 {
     until(|| stats().finished == stats().spawned);
     end(runtime, foreign);
     turns
+}
+
+/// Fresh fibers behind one that computes start on a worker that has something to do itself, and more fibers to do it for.
+#[test]
+fn fresh_fibers_of_one_who_computes_start_on_a_worker_that_is_busy_itself() {
+    const BUSY: usize = 20;
+    const FRESH: u64 = 10;
+    let runtime = watched(fixed(2).build().unwrap());
+    runtime.run(|| {
+        let (started, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let busy = (0..BUSY).map(|_| {
+            let done = Arc::clone(&done);
+            spawn_on(0, move || {
+                while !done.load(Ordering::Relaxed) {
+                    yield_now();
+                }
+            })
+        });
+        let busy: Vec<_> = busy.collect();
+        let computing = spawn_on(1, move || {
+            for _ in 0..FRESH {
+                let started = Arc::clone(&started);
+                drop(spawn(move || started.fetch_add(1, Ordering::Relaxed)));
+            }
+            // It never lets any of them have its worker.
+            while started.load(Ordering::Relaxed) < FRESH {
+                std::hint::spin_loop();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        computing.join().unwrap();
+        busy.into_iter().for_each(|busy| busy.join().unwrap());
+    });
 }

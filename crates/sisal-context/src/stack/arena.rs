@@ -26,6 +26,7 @@ use std::io;
 use std::ptr::{self, NonNull};
 
 const MAX_SLOTS: usize = u64::BITS as usize;
+/// Not counting what each slot is larger by than a power of two.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Owns its mapping, but leaves it mapped when dropped: see [`Arena::unmap`].

@@ -13,8 +13,8 @@ const MAX_USABLE: usize = 1 << 30;
 /// in the page tables (1,000 fibers that yield: 24 ns a switch, and 14 like this).
 const STAGGER: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// The size of a stack's slot: a power of two from 128 KiB to 2 GiB, and a page, so that stacks are not a power of two apart. Of the
-/// power of two all but 64 KiB are usable; the rest of a slot, at its low end, is its guard.
+/// The size of a stack's slot: a power of two from 128 KiB to 2 GiB, and the largest page there is, so that stacks are not a power of two
+/// apart. Of the power of two all but 64 KiB are usable; the rest of a slot, at its low end, is its guard.
 ///
 /// ```
 /// use sisal_context::stack::SizeClass;

@@ -7,7 +7,7 @@
 //! 2. **Protected** (`PROT_NONE`): a touch faults as well, but each guard splits the mapping, and the
 //!    kernel allows a process `vm.max_map_count` of them. Half of that is our budget, over all depots.
 //! 3. **Canary**: memory below the stack holds a value that an overflow overwrites. Seen late, at the
-//!    next check; the 64 KiB above the canary are slack that an overflow may use without harm.
+//!    next check; what lies between the two, 64 KiB and more, is slack that an overflow may use without harm.
 //!
 //! A canary's value is computed from its address and a secret of the process, so it is unique to the
 //! slot and stored nowhere else.

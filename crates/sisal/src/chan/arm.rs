@@ -76,6 +76,16 @@ impl Chosen {
             Attempt::Waits => None,
         }
     }
+
+    /// Notes how an arm is chosen after such an attempt; whether it is.
+    #[inline(always)]
+    fn note(attempt: Attempt, chosen: &Cell<Option<Chosen>>) -> bool {
+        let after = Chosen::after(attempt);
+        if after.is_some() {
+            chosen.set(after);
+        }
+        after.is_some()
+    }
 }
 
 /// A receive.
@@ -122,17 +132,13 @@ impl<T> Arm for RecvArm<'_, T> {
     fn choose_now(&self) -> bool {
         // SAFETY: the slot can be written; that it was is said at once, and then `take` or `drop` follows.
         let attempt = each_receiver!(self.receiver, channel => unsafe { channel.try_receive(self.slot()) });
-        let chosen = Chosen::after(attempt);
-        if chosen.is_some() {
-            self.chosen.set(chosen);
-        }
-        chosen.is_some()
+        Chosen::note(attempt, &self.chosen)
     }
 
     #[inline]
     unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt {
         waiter.set_slot(self.slot().cast());
-        // SAFETY: as in `attempt`, and the caller's promise.
+        // SAFETY: as in `choose_now`, and the caller's promise.
         each_receiver!(self.receiver, channel => unsafe { channel.receive_or_enlist(self.slot(), waiter) })
     }
 
@@ -233,11 +239,7 @@ impl<'a, T> SendArm<'a, T> {
 
 impl<T> Arm for SendArm<'_, T> {
     fn choose_now(&self) -> bool {
-        let chosen = Chosen::after(self.attempt());
-        if chosen.is_some() {
-            self.chosen.set(chosen);
-        }
-        chosen.is_some()
+        Chosen::note(self.attempt(), &self.chosen)
     }
 
     #[inline]

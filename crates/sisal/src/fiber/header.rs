@@ -38,7 +38,7 @@ pub(crate) struct Header {
     // First line: waiting.
     /// Where it goes on when it is resumed.
     pub(crate) context: Cell<Suspended>,
-    /// The stack it runs or waits on; none while it is fresh, and for the main fiber of `run`.
+    /// The stack it runs or waits on; none before it first waits, and for the main fiber of `run`.
     pub(crate) stack: Cell<Option<Stack>>,
     /// What it waits by, if it is parked.
     pub(crate) parked_by: Cell<Option<NonNull<Wait<Who>>>>,

@@ -16,7 +16,7 @@ pub(crate) struct List<T> {
     first: Cell<Option<NonNull<T>>>,
     last: Cell<Option<NonNull<T>>>,
     len: Cell<usize>,
-    /// INVARIANT: the thing `cursor_place` places behind `first`, or none if the cursor has not started.
+    /// INVARIANT: the thing `cursor_place` places behind `first`, or none if the cursor has not started, or few things are left.
     cursor: Cell<Option<NonNull<T>>>,
     cursor_place: Cell<usize>,
 }

@@ -5,8 +5,8 @@
 //! - `head`: the oldest thing that is still to be had; those before it are claimed. Written under the lock.
 //! - `stolen`: slots before it are free. It trails `head` while a thief copies out what it has claimed. Written under the lock.
 //! - `lock`: held by the one thief at work, or by the owner when the two have met.
-//! - `drained`: how often the owner has taken the last thing. A thief that looks twice and finds `head` and `drained` as they were
-//!   knows that the oldest thing has been there all the time.
+//! - `drained`: how often the owner has taken the last thing. A thief that looks twice and finds `drained` as it was, and `head` still before
+//!   what was `tail`, knows that the oldest thing has most likely been there all the time.
 //!
 //! All count modulo 2^32. Always `stolen <= head` and `tail <= stolen + CAPACITY`; and `head <= tail`, except for the moments in
 //! which a claim is being tried that will be taken back.

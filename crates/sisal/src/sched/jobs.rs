@@ -30,7 +30,7 @@ const LOOK_EVERY: u32 = 128;
 #[derive(Copy, Clone)]
 pub(super) struct Looks {
     last: Moment,
-    /// How many forks there are between two looks.
+    /// How many forks of one number there are between two looks.
     gap: u32,
 }
 

@@ -8,7 +8,8 @@
 //!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come; [`driver`]: and from outside.
 //! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`presence`]: the fibers that live on it, for those who look,
 //!   [`fresh`]: and those that have not started; [`calls`]: what is said to a worker between two fibers.
-//! - [`jobs`]: the halves of forks that others may run, [`countdown`]: and how many forks to go until one looks who would; [`hogs`]: fibers that compute for long.
+//! - [`jobs`]: the halves of forks that others may run, [`countdown`]: and how many forks to go until one looks who would;
+//!   [`hogs`]: fibers that compute for long.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
 //! - [`stillness`]: noticing that nothing will ever run again, and that some wait for one another.
 //! - [`monitor`]: the thread that watches workers; [`blockers`]: what it says of those that block them; [`overflow`]: what is said when

@@ -143,11 +143,6 @@ impl Remote {
         self.presence.homed() + self.ring.len() + self.lane.len()
     }
 
-    /// Whether the monitor has seen the worker at one turn for long.
-    pub(crate) fn is_stuck(&self) -> bool {
-        self.shown.is_stuck.load(Ordering::Relaxed) != 0
-    }
-
     /// Whether fresh work waits here that others may take.
     #[inline]
     pub(crate) fn has_fresh(&self) -> bool {

@@ -11,7 +11,7 @@
 //!
 //! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
 //! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn, and every
-//! [`FRESH_EVERY`] if turns are long: by turns the oldest of the deque, the injector's, the lane's and the pinned. What one fiber
+//! [`FRESH_EVERY`] if turns are long, or others are to take it: by turns the oldest of the deque, the injector's, the lane's and the pinned. What one fiber
 //! wakes goes first only [`MOST_IN_A_ROW`] times in a row.
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
@@ -30,7 +30,7 @@ const POLL_EVERY: u64 = 61;
 /// nanoseconds. Where turns are long, it looks more often than every so many turns.
 pub(super) const LISTEN_EVERY: u64 = 50_000;
 
-/// How long fresh work waits, in nanoseconds, before one fiber of it goes before the ready ones, where turns are long.
+/// How long fresh work waits, in nanoseconds, before one fiber of it goes before the ready ones, where turns are long or others are to take it.
 const FRESH_EVERY: u64 = 1_000_000;
 
 /// How many fresh fibers are worth to be left to others. Few may well belong together with those that have started here (`chan-4-4`).
@@ -43,10 +43,13 @@ const MOST_IN_A_ROW: u32 = 32;
 /// Running a fiber elsewhere costs some hundred nanoseconds in cache misses, which short ones are not worth (`spawn-100`).
 const LEAVE_TO_OWNER: u64 = 5_000;
 
-/// How long a fiber placed with a worker is left to it, in nanoseconds: that worker may have to be woken for it. The longer time is
-/// for a thief on which more fibers live than there: it would undo what the placement is for.
+/// How long fresh work is left to a worker by one that is busy itself and has as many fibers as that will have: it would undo what the theft
+/// of fresh work is for. Perhaps the other has only been kept from its processor for a moment (`yield-1000`).
+const LEAVE_TO_LESS_LOADED: u64 = 10_000_000;
+
+/// How long a fiber placed with a worker is left to it, in nanoseconds: that worker may have to be woken for it. A thief on which more fibers
+/// live than there leaves it for longer, as above: it would undo what the placement is for.
 const LEAVE_LANE_TO_OWNER: u64 = 100_000;
-const LEAVE_LANE_TO_LESS_LOADED: u64 = 10_000_000;
 
 /// How many pauses between two looks at others' deques. Every look takes a cache line away from its owner (`spawn-100`: 58 ns with
 /// 64 pauses, 78 with 16).
@@ -154,31 +157,36 @@ impl Worker {
         }
     }
 
-    /// Sees to it that fresh work gets its turn, here and elsewhere. If it is much, it is left to those who search, or were woken for it and are
-    /// on their way, until it is time: what is started here stays here, and they would find nothing (`yield-1000`).
+    /// Sees to it that fresh work gets its turn, here and elsewhere. If there is much in the own deque, that is left to those who search, or were
+    /// woken for it and are on their way, until it is time: what is started here stays here, and they would find nothing (`yield-1000`).
     fn see_to_fresh(&self, now: Moment, is_time: bool) {
         self.relieve_another();
-        let is_left_to_others = !is_time && self.remote().ring.len() >= MANY && self.shared.idle.searchers() > 0;
-        let has_fresh = || self.remote().has_fresh() || !self.shared.injector.is_empty();
-        self.fresh_due.set(!self.pinned.is_empty() || (!is_left_to_others && has_fresh()));
-        if !is_left_to_others {
+        let remote = self.remote();
+        let others_search = || self.shared.idle.searchers() > usize::from(self.searching.get());
+        let is_left_to_others = !is_time && remote.ring.len() >= MANY && others_search();
+        let from_elsewhere = !self.pinned.is_empty() || !remote.lane.is_empty() || !self.shared.injector.is_empty();
+        if is_left_to_others {
+            // A turn that is due already stays so.
+            self.fresh_due.set(self.fresh_due.get() || from_elsewhere);
+        } else {
+            self.fresh_due.set(from_elsewhere || !remote.ring.is_empty());
             self.fresh_seen_at.set(now);
         }
         self.heed_calls();
     }
 
     /// A worker that has no fresh work itself helps one that does not get round to its own, even if it is busy with ready
-    /// fibers: fresh ones can be shared, and once started they can't. So it takes none from one that will have no more of them than it has
-    /// itself, unless that is stuck: perhaps that has only been kept from its processor for a moment (`yield-1000`).
+    /// fibers: fresh ones can be shared, and once started they can't.
     fn relieve_another(&self) {
         if self.remote().ring.is_empty() && self.takes_fresh() {
             let victim = self.random.borrow_mut().usize(0..self.shared.remotes.len());
             let remote = &self.shared.remotes[victim];
-            let is_worse_off = || remote.load() > self.remote().load() || remote.is_stuck();
-            if victim == self.index || !remote.has_fresh() || !is_worse_off() {
+            if victim == self.index || !remote.has_fresh() {
                 return;
             }
-            if let Some(fiber) = self.steal_from(victim) {
+            let is_worse_off = remote.load() > self.remote().load();
+            let patience = if is_worse_off { LEAVE_TO_OWNER } else { LEAVE_TO_LESS_LOADED };
+            if let Some(fiber) = self.steal_from(victim, patience) {
                 self.keep(fiber);
             } else if let Some(placed) = self.steal_from_lane(victim) {
                 if placed.flags.is_hog() {
@@ -413,21 +421,21 @@ impl Worker {
         let start = self.random.borrow_mut().usize(0..workers);
         let others = (0..workers).map(|offset| (start + offset) % workers).filter(|&victim| victim != self.index);
         for victim in others {
-            if let Some(fiber) = self.steal_from(victim).or_else(|| self.steal_from_lane(victim)) {
+            if let Some(fiber) = self.steal_from(victim, LEAVE_TO_OWNER).or_else(|| self.steal_from_lane(victim)) {
                 return Some(fiber);
             }
         }
         None
     }
 
-    /// Takes half of what has waited for a while in another's deque.
-    fn steal_from(&self, victim: usize) -> Option<FiberRef> {
+    /// Takes half of what is in another's deque, if it has waited for so many nanoseconds.
+    fn steal_from(&self, victim: usize, patience: u64) -> Option<FiberRef> {
         let ring = &self.shared.remotes[victim].ring;
         let glimpse = ring.glimpse();
         if glimpse.is_none() {
             self.ask_for_jobs(victim);
         }
-        let waited = glimpse.is_some_and(|glimpse| self.has_waited(victim, glimpse));
+        let waited = glimpse.is_some_and(|glimpse| self.has_waited(victim, glimpse, patience));
         if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
             self.forget_glimpse(victim);
             self.remote().shown.activity.steals.tally(1);
@@ -458,7 +466,7 @@ impl Worker {
             return None;
         }
         let homed = |worker: usize| self.shared.remotes[worker].presence.homed();
-        let patience = if homed(self.index) > homed(victim) { LEAVE_LANE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
+        let patience = if homed(self.index) > homed(victim) { LEAVE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
         if now.0 < sighting.lane_since.0 + patience {
             return None;
         }
@@ -470,14 +478,14 @@ impl Worker {
         })
     }
 
-    /// Whether what is oldest at `victim` was there some time ago already.
-    fn has_waited(&self, victim: usize, glimpse: Glimpse) -> bool {
+    /// Whether what is oldest at `victim` was there so many nanoseconds ago already.
+    fn has_waited(&self, victim: usize, glimpse: Glimpse, patience: u64) -> bool {
         let sighting = self.sightings[victim].get();
         if sighting.glimpse.is_none_or(|earlier| !glimpse.has_aged_since(earlier)) {
             self.sightings[victim].set(Sighting { glimpse: Some(glimpse), since: self.now.get(), ..sighting });
             return false;
         }
-        self.now.get().0 >= sighting.since.0 + LEAVE_TO_OWNER
+        self.now.get().0 >= sighting.since.0 + patience
     }
 
     /// What is left at another worker is left to it for a while again.

@@ -20,7 +20,8 @@ thread_local! {
     static SEED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A number from the thread's own generator (a Weyl sequence, mixed), which is plain memory and takes two nanoseconds.
+/// A number from the thread's own generator (a Weyl sequence, mixed), which is plain memory and takes two nanoseconds. Not inlined: in
+/// another crate's code the thread's memory is found by two calls more.
 #[cfg(not(modelled))]
 #[inline(never)]
 fn random() -> u64 {
@@ -61,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_arm_comes_once_in_every_order() {
-        for arms in 1..10 {
+        for arms in 0..10 {
             for _ in 0..100 {
                 let mut seen: Vec<usize> = Order::random(arms).indices().collect();
                 seen.sort_unstable();

@@ -39,7 +39,7 @@ pub(crate) const MOST_WORKERS: usize = 1024;
 pub(crate) const SMALLEST_STACK: usize = 4 << 10;
 /// The biggest stack: 1 GiB. Beyond it stands a mistake in a unit, not a wish.
 pub(crate) const BIGGEST_STACK: usize = 1 << 30;
-/// Debug builds of big protocol crates need 128 KiB; with its guard this fills a 256 KiB slot.
+/// Debug builds of big protocol crates need 128 KiB; with its guard this fills a slot of 256 KiB and a page.
 pub(crate) const DEFAULT_STACK: usize = 192 << 10;
 /// The smallest limit on fibers: one that spawns, and the one it spawns.
 pub(crate) const FEWEST_FIBERS: usize = 2;
