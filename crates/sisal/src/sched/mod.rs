@@ -2,8 +2,8 @@
 //!
 //! - [`worker`]: what belongs to one worker; [`remote`]: the part of it that others reach.
 //! - [`dispatch`]: calling a fresh fiber, leaving a parked one, resuming a ready one; [`fuel`]: when one gives way that need not wait.
-//! - [`search`]: in which order a worker looks for work; [`rest`]: what it does when there is none; [`idle`]: falling asleep and waking
-//!   (see `README.md`).
+//! - [`search`]: in which order a worker looks for work; [`theft`]: and what it takes from others; [`rest`]: what it does when there is none;
+//!   [`idle`]: falling asleep and waking (see `README.md`).
 //! - [`place`]: where a spawned fiber is queued; [`unpark`]: where a woken one is;
 //!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come; [`driver`]: and from outside.
 //! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`presence`]: the fibers that live on it, for those who look,
@@ -84,6 +84,8 @@ pub(crate) mod stacks;
 pub(crate) mod starve;
 #[cfg(not(modelled))]
 pub(crate) mod stillness;
+#[cfg(not(modelled))]
+mod theft;
 #[cfg(not(modelled))]
 pub(crate) mod threads;
 #[cfg(not(modelled))]

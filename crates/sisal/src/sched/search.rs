@@ -4,7 +4,7 @@
 //! 2. ready fibers, in their order; then the inbox, which becomes the ready list
 //! 3. fresh fibers that must start here; the own deque, newest first; the own lane; the injector
 //! 4. timers; what comes from outside
-//! 5. other workers' deques and lanes, from a random one on, half of what is there
+//! 5. other workers' deques and lanes, from a random one on, half of what is there ([`theft`](super::theft))
 //! 6. all of it again for a little while; then sleep
 //!
 //! A fiber that waits, when 1 and 2 come to nothing, may stay where it is for a moment before the rest ([`linger`](super::linger)).
@@ -16,11 +16,10 @@
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
 use super::remote::Life;
-use super::worker::{Sighting, Worker};
+use super::worker::Worker;
 use crate::fiber::header::{FiberRef, Header};
-use crate::prim::atomic::{Ordering, full_fence, spin_loop};
+use crate::prim::atomic::{Ordering, spin_loop};
 use crate::prim::clock::Moment;
-use crate::queue::ring::{Glimpse, Stolen};
 use std::ptr::NonNull;
 
 /// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
@@ -38,18 +37,6 @@ const MANY: usize = 32;
 
 /// How often in a row the fiber woken last may go before all others.
 const MOST_IN_A_ROW: u32 = 32;
-
-/// How long fresh fibers are left to their own worker, which mostly takes them at once, before a thief does: in nanoseconds.
-/// Running a fiber elsewhere costs some hundred nanoseconds in cache misses, which short ones are not worth (`spawn-100`).
-const LEAVE_TO_OWNER: u64 = 5_000;
-
-/// How long fresh work is left to a worker by one that is busy itself and has as many fibers as that will have: it would undo what the theft
-/// of fresh work is for. Perhaps the other has only been kept from its processor for a moment (`yield-1000`).
-const LEAVE_TO_LESS_LOADED: u64 = 10_000_000;
-
-/// How long a fiber placed with a worker is left to it, in nanoseconds: that worker may have to be woken for it. A thief on which more fibers
-/// live than there leaves it for longer, as above: it would undo what the placement is for.
-const LEAVE_LANE_TO_OWNER: u64 = 100_000;
 
 /// How many pauses between two looks at others' deques. Every look takes a cache line away from its owner (`spawn-100`: 58 ns with
 /// 64 pauses, 78 with 16).
@@ -93,7 +80,7 @@ impl Polls {
     }
 }
 
-fn fiber(header: NonNull<Header>) -> FiberRef {
+pub(super) fn fiber(header: NonNull<Header>) -> FiberRef {
     // SAFETY: the queues hold unfinished fibers only, and whoever takes one out runs it to its end.
     unsafe { FiberRef::new(header) }
 }
@@ -173,35 +160,6 @@ impl Worker {
             self.fresh_seen_at.set(now);
         }
         self.heed_calls();
-    }
-
-    /// A worker that has no fresh work itself helps one that does not get round to its own, even if it is busy with ready
-    /// fibers: fresh ones can be shared, and once started they can't.
-    fn relieve_another(&self) {
-        if self.remote().ring.is_empty() && self.takes_fresh() {
-            let victim = self.random.borrow_mut().usize(0..self.shared.remotes.len());
-            let remote = &self.shared.remotes[victim];
-            if victim == self.index || !remote.has_fresh() {
-                return;
-            }
-            let is_worse_off = remote.load() > self.remote().load();
-            let patience = if is_worse_off { LEAVE_TO_OWNER } else { LEAVE_TO_LESS_LOADED };
-            if let Some(fiber) = self.steal_from(victim, patience) {
-                self.keep(fiber);
-            } else if let Some(placed) = self.steal_from_lane(victim) {
-                if placed.flags.is_hog() {
-                    // From the own deque anybody might take it, also one on whom others wait.
-                    self.shared.enqueue_hog(placed);
-                } else {
-                    self.keep(placed);
-                }
-            }
-            // For a moment they were in nobody's queue, or a claim that was refused hid them, and somebody may have fallen asleep
-            // over that.
-            // ORDERING: sched/README, waking for fresh work.
-            full_fence();
-            self.shared.announce_fresh_left();
-        }
     }
 
     /// For a fiber that waits or yields: the ready fiber to go to, or none if a loop has to look further.
@@ -346,7 +304,7 @@ impl Worker {
         })
     }
 
-    fn injected(&self) -> Option<FiberRef> {
+    pub(super) fn injected(&self) -> Option<FiberRef> {
         let sharers = self.shared.config.workers;
         // What does not fit into the own deque would have to go back, under the same lock.
         let most = MOST_INJECTED.min(self.remote().ring.room());
@@ -361,7 +319,7 @@ impl Worker {
     }
 
     /// What was placed with a worker. If that would delay those who wait here, it is placed anew.
-    fn take_from_lane(&self, worker: usize) -> Option<FiberRef> {
+    pub(super) fn take_from_lane(&self, worker: usize) -> Option<FiberRef> {
         let fiber = self.shared.remotes[worker].lane.take_share(1, 1, |_| ()).map(fiber)?;
         if fiber.flags.is_hog() && !self.remote().presence.is_empty() {
             self.shared.enqueue_hog(fiber);
@@ -410,88 +368,6 @@ impl Worker {
             spin_loop();
             self.remote().inbox.is_empty()
         })
-    }
-
-    /// Takes fresh work from others.
-    fn foreign_fresh(&self) -> Option<FiberRef> {
-        if let Some(fiber) = self.injected() {
-            return Some(fiber);
-        }
-        let workers = self.shared.remotes.len();
-        let start = self.random.borrow_mut().usize(0..workers);
-        let others = (0..workers).map(|offset| (start + offset) % workers).filter(|&victim| victim != self.index);
-        for victim in others {
-            if let Some(fiber) = self.steal_from(victim, LEAVE_TO_OWNER).or_else(|| self.steal_from_lane(victim)) {
-                return Some(fiber);
-            }
-        }
-        None
-    }
-
-    /// Takes half of what is in another's deque, if it has waited for so many nanoseconds.
-    fn steal_from(&self, victim: usize, patience: u64) -> Option<FiberRef> {
-        let ring = &self.shared.remotes[victim].ring;
-        let glimpse = ring.glimpse();
-        if glimpse.is_none() {
-            self.ask_for_jobs(victim);
-        }
-        let waited = glimpse.is_some_and(|glimpse| self.has_waited(victim, glimpse, patience));
-        if waited && let Stolen::First(header) = ring.steal(|header| self.keep(fiber(header))) {
-            self.forget_glimpse(victim);
-            self.remote().shown.activity.steals.tally(1);
-            let first = fiber(header);
-            if self.recording.get() {
-                self.record_steal(first, victim);
-            }
-            return Some(first);
-        }
-        None
-    }
-
-    /// Has another worker look at its next fork who is hungry.
-    fn ask_for_jobs(&self, victim: usize) {
-        self.shared.remotes[victim].told.forks_to_look.end();
-    }
-
-    /// Takes what was placed with another worker, if that one does not come for it.
-    fn steal_from_lane(&self, victim: usize) -> Option<FiberRef> {
-        let lane = &self.shared.remotes[victim].lane;
-        if lane.is_empty() {
-            return None;
-        }
-        let sighting = self.sightings[victim].get();
-        let now = self.now.get();
-        if sighting.lane_takes != Some(lane.takes()) {
-            self.sightings[victim].set(Sighting { lane_takes: Some(lane.takes()), lane_since: now, ..sighting });
-            return None;
-        }
-        let homed = |worker: usize| self.shared.remotes[worker].presence.homed();
-        let patience = if homed(self.index) > homed(victim) { LEAVE_TO_LESS_LOADED } else { LEAVE_LANE_TO_OWNER };
-        if now.0 < sighting.lane_since.0 + patience {
-            return None;
-        }
-        self.take_from_lane(victim).inspect(|&taken| {
-            self.remote().shown.activity.steals.tally(1);
-            if self.recording.get() {
-                self.record_steal(taken, victim);
-            }
-        })
-    }
-
-    /// Whether what is oldest at `victim` was there so many nanoseconds ago already.
-    fn has_waited(&self, victim: usize, glimpse: Glimpse, patience: u64) -> bool {
-        let sighting = self.sightings[victim].get();
-        if sighting.glimpse.is_none_or(|earlier| !glimpse.has_aged_since(earlier)) {
-            self.sightings[victim].set(Sighting { glimpse: Some(glimpse), since: self.now.get(), ..sighting });
-            return false;
-        }
-        self.now.get().0 >= sighting.since.0 + patience
-    }
-
-    /// What is left at another worker is left to it for a while again.
-    fn forget_glimpse(&self, victim: usize) {
-        let sighting = self.sightings[victim].get();
-        self.sightings[victim].set(Sighting { glimpse: None, ..sighting });
     }
 
     pub(super) fn has_own_work(&self) -> bool {
