@@ -7,6 +7,7 @@ mod common;
 use common::gate::Gate;
 use common::{LONG, WORKERS, background, child, fixed, in_main_fiber, linux, rounds, until};
 use sisal::{CancelToken, Handle, Runtime, par};
+use sisal_context::stack::SizeClass;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -109,8 +110,8 @@ fn an_ended_runtime_holds_no_stacks_though_a_handle_is_kept() {
             common::shut_down(runtime);
             let stats = handle.stats();
             assert_eq!(stats.stacks_in_use, 0, "{stats}");
-            // One arena may be kept: 64 slots of 256 KiB and a page, of 64 KiB where pages are large.
-            assert!(stats.stack_bytes_mapped <= 64 * (320 << 10), "{stats}");
+            // One arena may be kept.
+            assert!(stats.stack_bytes_mapped <= 64 * SizeClass::DEFAULT.slot_size(), "{stats}");
         }
     });
     ended.well();

@@ -11,8 +11,8 @@
 //!
 //! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
 //! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn, and every
-//! [`FRESH_EVERY`] if turns are long, or others are to take it: by turns the oldest of the deque, the injector's, the lane's and the pinned. What one fiber
-//! wakes goes first only [`MOST_IN_A_ROW`] times in a row.
+//! [`FRESH_EVERY`] if turns are long, or others are to take it: by turns the oldest of the deque, the injector's, the lane's and the
+//! pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
 use super::remote::Life;

@@ -87,6 +87,7 @@ impl Worker {
         if home != self.index {
             return self.shared.wake(fiber);
         }
+        // One that was just timed does not say any more what it waited for, and goes first.
         let pushed_out = if fiber.wait.is_for_any() { Some(fiber) } else { self.run_next.replace(Some(fiber)) };
         if let Some(last) = pushed_out {
             // SAFETY: a ready fiber, in no queue.
