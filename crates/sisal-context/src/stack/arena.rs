@@ -1,4 +1,4 @@
-//! One mapping with up to 64 slots of one class, and which of them are free.
+//! Up to 64 slots of one class side by side, and which of them are free.
 //!
 //! A slot is in one of four states; the two words hold the first two apart from the others, the ledger
 //! knows which of the others it is:
@@ -13,25 +13,24 @@
 //!   clean, dirty --take--> out --put--> dirty --begin_trim--> trimming --end_trim--> clean
 //! ```
 //!
-//! All arenas are mapped with the same flags and lie side by side, so the kernel merges them into one
-//! mapping (VMA), if their guards are markers or canaries.
-#![allow(unsafe_code, reason = "maps, advises and unmaps memory")]
+//! All arenas are cut from memory that is mapped with the same flags ([`Tract`]), and lie side by side, so the kernel merges them into
+//! one mapping (VMA), if their guards are markers or canaries.
+#![allow(unsafe_code, reason = "advises memory")]
 
-use super::advise::{self, advise};
+use super::advise;
 use super::guard;
+use super::tract::Tract;
 use super::{GuardKind, SizeClass, Stack};
 use libc::iovec;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::io;
-use std::ptr::{self, NonNull};
 
 const MAX_SLOTS: usize = u64::BITS as usize;
 /// Not counting what each slot is larger by than a power of two.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Owns its mapping, but leaves it mapped when dropped: see [`Arena::unmap`].
+/// Owns its memory, but leaves it mapped when dropped: see [`Arena::unmap`].
 pub(super) struct Arena {
-    base: NonNull<u8>,
+    memory: Tract,
     class: SizeClass,
     kind: GuardKind,
     free: u64,
@@ -39,22 +38,19 @@ pub(super) struct Arena {
     dirty: u64,
 }
 
-// SAFETY: an arena is its mapping's only owner, and mappings belong to no thread.
-unsafe impl Send for Arena {}
-
 impl Arena {
-    /// Maps an arena whose slots are all free and clean, with the strongest guards that can be had, but
-    /// none stronger than `strongest`.
-    pub(super) fn map(class: SizeClass, strongest: GuardKind) -> io::Result<Arena> {
-        let mut arena = Arena {
-            base: map_memory(slots_of(class) * class.slot_size())?,
-            class,
-            kind: GuardKind::Canary,
-            free: all_slots(class),
-            dirty: 0,
-        };
+    /// How much memory an arena takes.
+    pub(super) fn size(class: SizeClass) -> usize {
+        slots_of(class) * class.slot_size()
+    }
+
+    /// An arena in fresh memory of its [`Arena::size`], whose slots are all free and clean, with the strongest guards that can be had,
+    /// but none stronger than `strongest`.
+    pub(super) fn new(memory: Tract, class: SizeClass, strongest: GuardKind) -> io::Result<Arena> {
+        debug_assert_eq!(memory.bytes(), Arena::size(class));
+        let mut arena = Arena { memory, class, kind: GuardKind::Canary, free: all_slots(class), dirty: 0 };
         let guards = arena.ranges(arena.free, 0, class.guard());
-        // SAFETY: the ranges are parts of the mapping just made, which nobody else knows.
+        // SAFETY: the ranges are parts of the arena's memory, which nobody else knows.
         match unsafe { guard::install(&guards, strongest) } {
             Ok(kind) => arena.kind = kind,
             Err(error) => {
@@ -74,7 +70,7 @@ impl Arena {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.slots() * self.class.slot_size()
+        self.memory.bytes()
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -134,20 +130,21 @@ impl Arena {
         }
     }
 
-    /// Gives the address space back, or the arena if the kernel refuses (cutting a hole into a mapping
-    /// makes two of it, and their number has a limit). Then at least its pages are given back.
+    /// Gives the address space back, or the arena if the kernel refuses. Then at least its pages are given back.
     pub(super) fn unmap(mut self) -> Result<(), Arena> {
         debug_assert!(self.is_entirely_free(), "an arena was unmapped under its stacks");
-        // SAFETY: the arena owns this mapping, and none of its stacks is out.
-        if unsafe { munmap(self.base.as_ptr().cast(), self.bytes()) }.is_ok() {
-            guard::uninstalled(self.kind, self.slots());
-            return Ok(());
+        let (kind, slots) = (self.kind, self.slots());
+        match self.memory.unmap() {
+            Ok(()) => {
+                guard::uninstalled(kind, slots);
+                Ok(())
+            }
+            Err(memory) => {
+                self.memory = memory;
+                self.dirty = 0;
+                Err(self)
+            }
         }
-        let everything = advise::range(self.base.as_ptr(), self.bytes());
-        // SAFETY: as above. If this is refused as well, the pages stay: nothing else to try.
-        unsafe { advise(&[everything], libc::MADV_DONTNEED) }.ok();
-        self.dirty = 0;
-        Err(self)
     }
 
     fn stack(&self, index: u32, slot: u8) -> Stack {
@@ -159,7 +156,7 @@ impl Arena {
     }
 
     fn at(&self, slot: usize, offset: usize) -> *mut u8 {
-        self.base.as_ptr().wrapping_add(slot * self.class.slot_size() + offset)
+        self.memory.start().as_ptr().wrapping_add(slot * self.class.slot_size() + offset)
     }
 
     /// The part of each of the given slots that starts at `offset` and is `len` long.
@@ -177,19 +174,14 @@ fn all_slots(class: SizeClass) -> u64 {
     u64::MAX >> (MAX_SLOTS - slots_of(class))
 }
 
-fn map_memory(bytes: usize) -> io::Result<NonNull<u8>> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::PRIVATE | MapFlags::STACK | MapFlags::NORESERVE;
-    // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
-    let memory = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }?;
-    // SAFETY: it is ours. Refused where the kernel has no huge pages, which is as good.
-    unsafe { madvise(memory, bytes, Advice::LinuxNoHugepage) }.ok();
-    NonNull::new(memory.cast()).ok_or_else(|| io::Error::other("mapped at address zero"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn mapped(kind: GuardKind) -> Arena {
+        let memory = Tract::map(Arena::size(SizeClass::DEFAULT), 0).unwrap();
+        Arena::new(memory, SizeClass::DEFAULT, kind).unwrap()
+    }
 
     fn taken(arena: &mut Arena, want: usize) -> Vec<Stack> {
         let mut stacks = Vec::new();
@@ -199,7 +191,7 @@ mod tests {
 
     #[test]
     fn slots_go_out_lowest_address_first_until_none_is_left() {
-        let mut arena = Arena::map(SizeClass::DEFAULT, GuardKind::Marker).unwrap();
+        let mut arena = mapped(GuardKind::Marker);
         let stacks = taken(&mut arena, 100);
         assert_eq!(stacks.len(), 64);
         assert!(stacks.is_sorted_by_key(|stack| stack.top()));
@@ -216,7 +208,7 @@ mod tests {
 
     #[test]
     fn slots_being_trimmed_are_withheld() {
-        let mut arena = Arena::map(SizeClass::DEFAULT, GuardKind::Marker).unwrap();
+        let mut arena = mapped(GuardKind::Marker);
         let stacks = taken(&mut arena, 2);
         stacks.iter().for_each(|&stack| arena.put(stack));
         let trimming = arena.begin_trim();
@@ -244,7 +236,7 @@ mod tests {
     #[test]
     fn each_kind_of_guard_can_be_had() {
         for kind in [GuardKind::Marker, GuardKind::Protected, GuardKind::Canary] {
-            let arena = Arena::map(SizeClass::DEFAULT, kind).unwrap();
+            let arena = mapped(kind);
             assert!(arena.kind >= kind, "stronger than allowed");
             assert!(kind == GuardKind::Marker || arena.kind == kind);
             assert!(arena.unmap().is_ok());

@@ -8,7 +8,9 @@
 use super::advise::advise;
 use super::arena::Arena;
 use super::ledger::{Batch, Ledger};
+use super::tract::Tract;
 use super::{GuardKind, SizeClass, Stack};
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -95,8 +97,10 @@ impl Depot {
         let granted = ledger.reserve(want, limit);
         let mut missing = granted - ledger.take(class, granted, out);
         while missing > 0 {
+            let (piece, in_use) = (ledger.cut(Arena::size(class)), ledger.counts().mapped_bytes);
             drop(ledger);
-            let arena = Arena::map(class, self.strongest);
+            let memory = piece.map_or_else(|| self.map(Arena::size(class), in_use), Ok);
+            let arena = memory.and_then(|memory| Arena::new(memory, class, self.strongest));
             ledger = self.lock();
             let refused = arena.map(|arena| ledger.add(arena)).is_err();
             missing -= ledger.take(class, missing, out);
@@ -112,6 +116,16 @@ impl Depot {
         taken.len()
     }
 
+    /// Memory for an arena, from a new tract; the rest of it is left for others.
+    fn map(&self, arena: usize, in_use: usize) -> io::Result<Tract> {
+        let mut tract = Tract::map(arena, in_use)?;
+        let piece = tract.cut(arena).ok_or_else(|| io::Error::other("less was mapped than asked for"))?;
+        let too_much = self.lock().leave_for_next(tract);
+        // If it can't be unmapped, some addresses are lost, and no memory.
+        too_much.map(Tract::unmap);
+        Ok(piece)
+    }
+
     /// Takes stacks back. Their pages stay resident until they are taken again or trimmed.
     ///
     /// # Safety
@@ -125,17 +139,23 @@ impl Depot {
     }
 
     /// Gives memory back to the kernel: arenas that are entirely free are unmapped, but for the last used
-    /// of each class; the pages of all other free stacks are dropped.
+    /// of each class, and with them the address space that was mapped for more; the pages of all other free stacks are dropped.
     pub fn trim(&self) -> Trimmed {
         let mut trimmed = Trimmed::default();
         let mut cursor = 0;
         loop {
             let batch = self.begin_trim(&mut cursor);
             if batch.is_empty() {
-                return trimmed;
+                break;
             }
             self.release(batch, &mut trimmed);
         }
+        if trimmed.arenas > 0 {
+            let spare = self.lock().give_up_tract();
+            // If it can't be unmapped, some addresses are lost, and no memory.
+            spare.map(Tract::unmap);
+        }
+        trimmed
     }
 
     fn begin_trim(&self, cursor: &mut usize) -> Batch {
@@ -184,8 +204,9 @@ impl Depot {
 impl Drop for Depot {
     fn drop(&mut self) {
         let ledger = self.ledger.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // What can't be unmapped is left, here and below, with its pages given back.
+        ledger.give_up_tract().map(Tract::unmap);
         for arena in ledger.drain().filter(Arena::is_entirely_free) {
-            // What can't be unmapped is left with its pages given back.
             arena.unmap().ok();
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! *Taking*, in this order: the class's `current` arena (the one last freed into or taken from, whose
 //! pages are the warmest), the lowest numbered arena of the class that has room, and if there is none the
-//! depot maps one and adds it.
+//! depot makes one and adds it, in memory cut from the tract that was mapped ahead, or from a new one.
 //!
 //! *Trimming* is done in batches, so that few stacks are withheld at a time:
 //! 1. [`Ledger::begin_trim`], locked: takes arenas that are entirely free, but for each class's current
@@ -15,6 +15,7 @@
 
 use super::arena::Arena;
 use super::index_set::IndexSet;
+use super::tract::Tract;
 use super::{Counts, SizeClass, Stack};
 use libc::iovec;
 
@@ -33,6 +34,8 @@ pub(super) struct Ledger {
     /// INVARIANT: sums over `arenas`; `in_use` also counts stacks reserved but not yet taken.
     counts: Counts,
     slots: usize,
+    /// Where the next arenas come from.
+    tract: Option<Tract>,
 }
 
 /// The arenas of one class.
@@ -101,6 +104,24 @@ impl Ledger {
             (self.arenas.len() - 1) as u32
         });
         self.place(index, arena);
+    }
+
+    /// Memory for an arena of so many bytes, if the tract has as much left.
+    pub(super) fn cut(&mut self, bytes: usize) -> Option<Tract> {
+        self.tract.as_mut()?.cut(bytes)
+    }
+
+    /// Leaves the rest of a tract for the next arenas. What comes back can be unmapped: the shorter one, if there is one already.
+    pub(super) fn leave_for_next(&mut self, rest: Tract) -> Option<Tract> {
+        match &self.tract {
+            Some(present) if present.bytes() >= rest.bytes() => Some(rest),
+            _ => self.tract.replace(rest),
+        }
+    }
+
+    /// What is left of the tract, to be unmapped.
+    pub(super) fn give_up_tract(&mut self) -> Option<Tract> {
+        self.tract.take()
     }
 
     /// Starts on the next arenas from number `cursor` on, and moves it behind them. An empty batch means

@@ -13,7 +13,8 @@
 //! | `class` | the sizes a slot can have |
 //! | `guard` | the three kinds of guards and the choice between them |
 //! | `advise` | the vectored `madvise` |
-//! | `arena` | one mapping, its slots and which of them are free |
+//! | `tract` | memory mapped ahead, for arenas to be cut from |
+//! | `arena` | the slots of one piece of it, and which of them are free |
 //! | `index_set` | a set of arena numbers with a quick "next member" |
 //! | `ledger` | all arenas of a depot: pure bookkeeping, no system call |
 //! | `resident` | how much of a stack is in memory |
@@ -30,6 +31,7 @@ mod guard;
 mod index_set;
 mod ledger;
 mod resident;
+mod tract;
 
 pub use class::{SizeClass, SizeError};
 pub use depot::{Counts, Depot, Trimmed};

@@ -16,6 +16,7 @@ pub(crate) fn play(scenario: &str) -> bool {
         "no memory" => take_until_memory_is_refused(),
         "no mappings for guards" => take_until_guards_are_canaries(),
         "no mappings for the last guards" => take_when_guards_cannot_be_finished(),
+        "what was mapped ahead" => trim_what_was_mapped_ahead(),
         "no mappings for holes" => trim_when_nothing_can_be_unmapped(),
         _ => return false,
     }
@@ -42,6 +43,11 @@ fn arenas_that_cannot_be_unmapped_stay_usable_and_lose_their_pages() {
     }
 }
 
+#[test]
+fn what_was_mapped_ahead_goes_with_the_arenas() {
+    assert_succeeds("what was mapped ahead");
+}
+
 fn max_map_count() -> usize {
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
     text.trim().parse().unwrap()
@@ -54,10 +60,35 @@ fn take_until_memory_is_refused() {
     let depot = Depot::new(None);
     let some = take(&depot, CLASS, 100_000);
     assert!(some.len() < 100_000 && some.len().is_multiple_of(64));
+    let left = (4 << 30) - address_space();
+    assert!(
+        left < 2 * 64 * CLASS.slot_size(),
+        "{left} bytes left: where there is not enough for many arenas, there is for one"
+    );
     assert_eq!(take(&depot, CLASS, 1).len(), 0);
     assert_eq!((depot.counts().in_use, depot.counts().free), (some.len(), 0));
     give(&depot, &some);
     assert_eq!(take(&depot, CLASS, 100_000).len(), some.len());
+}
+
+/// In bytes, of this process.
+fn address_space() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = pages.split(' ').next().unwrap().parse().unwrap();
+    // SAFETY: asks for a number.
+    pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize
+}
+
+fn trim_what_was_mapped_ahead() {
+    let depot = Depot::new(None);
+    let base = address_space();
+    let stacks = take(&depot, CLASS, 10_000);
+    let arena = 64 * CLASS.slot_size();
+    assert!(address_space() > base + depot.counts().mapped_bytes + arena, "nothing is mapped ahead");
+    give(&depot, &stacks);
+    depot.trim();
+    let rest = address_space() - base;
+    assert!(rest < arena + (1 << 20), "{rest} bytes are left");
 }
 
 fn take_until_guards_are_canaries() {
