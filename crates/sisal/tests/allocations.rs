@@ -67,7 +67,7 @@ fn spawn_all<F: FnOnce() -> usize + Send + 'static>(body: impl Fn(usize) -> F) -
 }
 
 #[test]
-fn a_spawn_is_one_allocation_and_none_where_a_fiber_has_ended() {
+fn hundreds_of_spawns_are_one_allocation_and_none_where_fibers_have_ended() {
     guarded(|| {
         fixed(1)
             .run(|| {
@@ -77,7 +77,8 @@ fn a_spawn_is_one_allocation_and_none_where_a_fiber_has_ended() {
                     move || std::hint::black_box(ballast)[0]
                 };
                 spawn_all(large);
-                assert_eq!(spawn_all(|number| move || number), FIBERS, "one each");
+                let calls = spawn_all(|number| move || number);
+                assert!(calls <= 2, "{calls}: a slab for them all, and perhaps room to write that down");
                 assert_eq!(spawn_all(|number| move || number), 0, "in the place of those that have ended");
             })
             .unwrap();

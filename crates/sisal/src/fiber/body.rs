@@ -143,7 +143,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
     }
 }
 
-/// Makes a fiber of a closure: one allocation.
+/// Makes a fiber of a closure: all of it in one block.
 #[inline]
 pub(crate) fn allocate<F: FnOnce() -> T, T>(birth: Birth, closure: F) -> FiberRef {
     // Allocated first, so that the parts are written where they stay.

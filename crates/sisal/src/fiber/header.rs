@@ -1,7 +1,7 @@
 //! The control block of a fiber: what the scheduler needs to know of it, before the closure and the outcome, which are
 //! [`body`](super::body)'s.
 //!
-//! The block is one allocation. It is freed by the later of the fiber's end and its handle's drop ([`end`](super::end)).
+//! The block is one piece of memory. It is freed by the later of the fiber's end and its handle's drop ([`end`](super::end)).
 #![allow(unsafe_code, reason = "fibers are reached by pointer from queues, stacks and handles")]
 
 use super::ambient::Scope;

@@ -28,9 +28,14 @@ extern "C" fn raise_flag() {
     IN_FORKED_CHILD.store(true, Ordering::Relaxed);
 }
 
+/// Whether this process is the child of a `fork` made while sisal was in use.
+pub(crate) fn is_child() -> bool {
+    IN_FORKED_CHILD.load(Ordering::Relaxed)
+}
+
 /// Aborts with a message if this process is the child of a `fork` made while sisal was in use.
 pub(crate) fn refuse_in_child() {
-    if IN_FORKED_CHILD.load(Ordering::Relaxed) {
+    if is_child() {
         abort_in_child();
     }
 }

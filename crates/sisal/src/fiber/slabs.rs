@@ -1,0 +1,466 @@
+//! Memory for control blocks: slabs of many blocks of one size, and which of those are free. What workers keep of them is the pool's.
+//!
+//! A block is a multiple of a cache line long and starts on one. A slab is aligned to its size, so that a block's address says where it
+//! belongs. It starts with a [`Header`]; all the rest are blocks, an odd number of lines apart, so that their first lines share no few
+//! sets of the processor's caches.
+//!
+//! ```text
+//!   |header|block|block|block|block|  ...  |block|block|  ...  |
+//!                                          carved: from here on none was ever handed out, and no page is touched
+//! ```
+//!
+//! Headers are read and written under the lock of their size's [`Shelf`] only. A slab all of whose blocks are at home goes back to the
+//! allocator, unless it is the only one left that has any: so a single fiber that comes and goes costs no slab each time.
+#![allow(unsafe_code, reason = "raw memory is handed out and taken back")]
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Blocks come in multiples of this, and are aligned to it.
+pub(super) const LINE: usize = 64;
+
+/// The number of sizes that slabs are made for: up to half a KiB. Larger ones have large closures, and are rare.
+pub(super) const SIZES: usize = 8;
+
+/// How large a slab is: hundreds of blocks, so that the allocator is seldom asked.
+const SLAB: usize = 128 << 10;
+
+/// How many blocks are brought home under the lock at a time, so that nobody waits long for it.
+const BATCH: usize = 128;
+
+/// A block that waits for its next fiber.
+struct FreeBlock {
+    next: Option<NonNull<FreeBlock>>,
+}
+
+/// Blocks of one size.
+#[derive(Copy, Clone, Default)]
+pub(super) struct Chain {
+    first: Option<NonNull<FreeBlock>>,
+    length: u32,
+}
+
+// SAFETY: a chain owns its blocks.
+unsafe impl Send for Chain {}
+
+impl Chain {
+    pub(super) const EMPTY: Chain = Chain { first: None, length: 0 };
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    #[inline]
+    pub(super) fn length(&self) -> u32 {
+        self.length
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<NonNull<u8>> {
+        let block = self.first?;
+        // SAFETY: blocks in a chain are free memory in which `push` wrote a `FreeBlock`.
+        self.first = unsafe { block.as_ref() }.next;
+        self.length -= 1;
+        Some(block.cast())
+    }
+
+    /// # Safety
+    /// The block is of the chain's size, and nobody uses it any more.
+    #[inline]
+    pub(super) unsafe fn push(&mut self, block: NonNull<u8>) {
+        let block = block.cast::<FreeBlock>();
+        // SAFETY: it is free, and at least a line long.
+        unsafe { block.write(FreeBlock { next: self.first }) };
+        self.first = Some(block);
+        self.length += 1;
+    }
+}
+
+/// What stands at the start of a slab.
+struct Header {
+    /// The blocks that are at home, of those that were handed out.
+    home: Chain,
+    /// How many blocks were ever handed out: the first ones.
+    carved: u32,
+    /// Where it is among those with blocks to hand out, if it is.
+    place: Option<u32>,
+}
+
+/// A slab, by its address. Its header belongs to whoever has its shelf's lock.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Slab(NonNull<u8>);
+
+// SAFETY: it is an address; what may be done with it is said at each use.
+unsafe impl Send for Slab {}
+
+impl Slab {
+    const LAYOUT: Layout = match Layout::from_size_align(SLAB, SLAB) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!(),
+    };
+
+    #[cold]
+    fn new() -> Slab {
+        // SAFETY: the layout has a size.
+        let memory = NonNull::new(unsafe { alloc(Slab::LAYOUT) }).unwrap_or_else(|| handle_alloc_error(Slab::LAYOUT));
+        // SAFETY: it is large enough, aligned, and nobody else's.
+        unsafe { memory.cast::<Header>().write(Header { home: Chain::EMPTY, carved: 0, place: None }) };
+        Slab(memory)
+    }
+
+    /// # Safety
+    /// The block came from a slab.
+    unsafe fn of(block: NonNull<u8>) -> Slab {
+        let within = block.addr().get() % SLAB;
+        // SAFETY: a slab is aligned to its size, so its start is that far below, in the same allocation.
+        Slab(unsafe { block.sub(within) })
+    }
+
+    /// # Safety
+    /// The caller has the shelf's lock, and no other reference from here.
+    unsafe fn header<'a>(self) -> &'a mut Header {
+        // SAFETY: written by `new`; the rest is the caller's promise.
+        unsafe { self.0.cast().as_mut() }
+    }
+
+    /// # Safety
+    /// All its blocks are at home, and no shelf has it.
+    unsafe fn free(self) {
+        // SAFETY: allocated by `new` with this layout; nobody uses it any more.
+        unsafe { dealloc(self.0.as_ptr(), Slab::LAYOUT) };
+    }
+}
+
+/// How far apart blocks of a size are.
+const fn stride(size: usize) -> usize {
+    ((size + 1) | 1) * LINE
+}
+
+/// How many blocks of a size a slab has.
+const fn capacity(size: usize) -> u32 {
+    ((SLAB - LINE) / stride(size)) as u32
+}
+
+/// All slabs of one size, and chains of blocks on their way home.
+pub(super) struct Shelf {
+    size: usize,
+    stock: Mutex<Stock>,
+}
+
+struct Stock {
+    /// INVARIANT: slabs with a block that is at home or was never handed out, each at its `place`.
+    slabs: Vec<Slab>,
+    /// What workers have no room for: brought home by whoever has time for it, which is not a worker with a million fibers to end.
+    spilled: Vec<Chain>,
+}
+
+/// By size.
+pub(super) static SHELVES: [Shelf; SIZES] = {
+    let mut shelves = [const { Shelf::new(0) }; SIZES];
+    let mut size = 0;
+    while size < SIZES {
+        shelves[size].size = size;
+        size += 1;
+    }
+    shelves
+};
+
+/// How many chains are spilled, over all sizes.
+static SPILLED: AtomicUsize = AtomicUsize::new(0);
+
+/// Blocks for a worker, found under the lock and chained without it.
+struct Grant {
+    home: Chain,
+    carved: NonNull<u8>,
+    count: u32,
+}
+
+impl Shelf {
+    const fn new(size: usize) -> Shelf {
+        Shelf { size, stock: Mutex::new(Stock { slabs: Vec::new(), spilled: Vec::new() }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stock> {
+        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A chain of free blocks: a spilled one, all that are at home in one slab, or up to `want` that were never used.
+    pub(super) fn take(&self, want: u32) -> Chain {
+        let grant = {
+            let mut stock = self.lock();
+            if let Some(chain) = stock.spilled.pop() {
+                SPILLED.fetch_sub(1, Ordering::Relaxed);
+                return chain;
+            }
+            let (mut stock, slab) = self.slab_with_blocks(stock);
+            stock.grant(slab, self.size, want)
+        };
+        let mut chain = grant.home;
+        for index in (0..grant.count as usize).rev() {
+            // SAFETY: the grant's blocks lie side by side from `carved` on, and are ours.
+            unsafe { chain.push(grant.carved.add(index * stride(self.size))) };
+        }
+        chain
+    }
+
+    /// One free block, for a thread that keeps none.
+    pub(super) fn take_one(&self) -> NonNull<u8> {
+        let (mut stock, slab) = self.slab_with_blocks(self.lock());
+        // SAFETY: the lock is held, and it is the only reference.
+        if let Some(block) = unsafe { slab.header() }.home.pop() {
+            stock.leave_if_exhausted(slab, self.size);
+            return block;
+        }
+        stock.grant(slab, self.size, 1).carved
+    }
+
+    /// A slab that has blocks to hand out, a new one if there is none.
+    fn slab_with_blocks<'a>(&'a self, stock: MutexGuard<'a, Stock>) -> (MutexGuard<'a, Stock>, Slab) {
+        if let Some(&slab) = stock.slabs.last() {
+            return (stock, slab);
+        }
+        drop(stock);
+        let slab = Slab::new();
+        let mut stock = self.lock();
+        stock.enter(slab);
+        (stock, slab)
+    }
+
+    /// Leaves a chain to [`bring_spilled_home`].
+    pub(super) fn spill(&self, chain: Chain) {
+        self.lock().spilled.push(chain);
+        SPILLED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Gives one block back.
+    ///
+    /// # Safety
+    /// It is of this size, and nobody uses it any more.
+    pub(super) unsafe fn bring_home_one(&self, block: NonNull<u8>) {
+        let mut chain = Chain::EMPTY;
+        // SAFETY: the caller's promise.
+        unsafe { chain.push(block) };
+        self.bring_home(chain);
+    }
+
+    /// Gives all blocks of a chain back, and slabs that are whole then to the allocator.
+    pub(super) fn bring_home(&self, mut chain: Chain) {
+        while !chain.is_empty() {
+            let mut whole = Vec::new();
+            let mut stock = self.lock();
+            for block in std::iter::from_fn(|| chain.pop()).take(BATCH) {
+                // SAFETY: it was in a chain of this size, so it is free and came from one of these slabs.
+                whole.extend(unsafe { stock.bring_home(block) });
+            }
+            drop(stock);
+            // SAFETY: they have left the shelf with all their blocks.
+            whole.into_iter().for_each(|slab| unsafe { slab.free() });
+        }
+    }
+}
+
+impl Stock {
+    fn enter(&mut self, slab: Slab) {
+        // SAFETY: called under the lock, and it is the only reference.
+        unsafe { slab.header() }.place = Some(self.slabs.len() as u32);
+        self.slabs.push(slab);
+    }
+
+    fn leave(&mut self, slab: Slab) {
+        // SAFETY: as above.
+        if let Some(place) = unsafe { slab.header() }.place.take() {
+            self.slabs.swap_remove(place as usize);
+            if let Some(moved) = self.slabs.get(place as usize) {
+                // SAFETY: as above, of another slab.
+                unsafe { moved.header() }.place = Some(place);
+            }
+        }
+    }
+
+    fn leave_if_exhausted(&mut self, slab: Slab, size: usize) {
+        // SAFETY: as above.
+        let header = unsafe { slab.header() };
+        if header.home.is_empty() && header.carved == capacity(size) {
+            self.leave(slab);
+        }
+    }
+
+    fn grant(&mut self, slab: Slab, size: usize, want: u32) -> Grant {
+        // SAFETY: as above.
+        let header = unsafe { slab.header() };
+        let home = std::mem::take(&mut header.home);
+        let count = if home.is_empty() { want.min(capacity(size) - header.carved) } else { 0 };
+        // SAFETY: `carved` is at most the capacity, so this is within the slab.
+        let carved = unsafe { slab.0.add(LINE + header.carved as usize * stride(size)) };
+        header.carved += count;
+        self.leave_if_exhausted(slab, size);
+        Grant { home, carved, count }
+    }
+
+    /// Its slab comes back if that is whole now and not needed here.
+    ///
+    /// # Safety
+    /// The block came from a slab of this shelf, and nobody uses it any more.
+    unsafe fn bring_home(&mut self, block: NonNull<u8>) -> Option<Slab> {
+        // SAFETY: the caller's promise; as above.
+        let (slab, header) = unsafe {
+            let slab = Slab::of(block);
+            (slab, slab.header())
+        };
+        // SAFETY: the caller's promise.
+        unsafe { header.home.push(block) };
+        let is_whole = header.home.length() == header.carved;
+        if header.place.is_none() {
+            self.enter(slab);
+        }
+        if !is_whole || self.slabs.len() == 1 {
+            return None;
+        }
+        self.leave(slab);
+        Some(slab)
+    }
+}
+
+/// Whether there is something for [`bring_spilled_home`] to do.
+#[inline]
+pub(super) fn have_spilled() -> bool {
+    SPILLED.load(Ordering::Relaxed) > 0
+}
+
+/// Gives the blocks that no worker has room for back to their slabs.
+pub(super) fn bring_spilled_home() {
+    for shelf in &SHELVES {
+        let spilled = std::mem::take(&mut shelf.lock().spilled);
+        SPILLED.fetch_sub(spilled.len(), Ordering::Relaxed);
+        spilled.into_iter().for_each(|chain| shelf.bring_home(chain));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// A shelf of the test's own.
+    fn shelf(size: usize) -> Shelf {
+        Shelf::new(size)
+    }
+
+    fn slabs_with_blocks(shelf: &Shelf) -> usize {
+        shelf.lock().slabs.len()
+    }
+
+    /// Takes so many blocks, by chains of at most `want`, all told apart.
+    fn take_many(shelf: &Shelf, many: usize, want: u32) -> Chain {
+        let (mut taken, mut seen) = (Chain::EMPTY, HashSet::new());
+        while seen.len() < many {
+            let mut chain = shelf.take(want);
+            while let Some(block) = chain.pop() {
+                if seen.len() == many {
+                    // SAFETY: it is free, and of this size.
+                    unsafe { shelf.bring_home_one(block) };
+                    continue;
+                }
+                assert!(block.addr().get().is_multiple_of(LINE));
+                assert!(seen.insert(block), "handed out twice");
+                // SAFETY: as above, and ours to its end.
+                unsafe {
+                    block.write_bytes(0xA5, (shelf.size + 1) * LINE);
+                    taken.push(block);
+                }
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn blocks_lie_apart_within_their_slab_an_odd_number_of_lines_from_one_to_the_next() {
+        for size in 0..SIZES {
+            assert!(stride(size) >= (size + 1) * LINE);
+            assert_eq!(stride(size) / LINE % 2, 1);
+            assert!(LINE + capacity(size) as usize * stride(size) <= SLAB);
+            assert!(size_of::<Header>() <= LINE);
+        }
+    }
+
+    #[test]
+    fn whole_slabs_go_but_for_the_last_one_with_blocks() {
+        let shelf = shelf(7);
+        let three_slabs = 2 * capacity(7) as usize + 1;
+        let taken = take_many(&shelf, three_slabs, 64);
+        assert_eq!(slabs_with_blocks(&shelf), 1, "two have no more");
+        shelf.bring_home(taken);
+        assert_eq!(slabs_with_blocks(&shelf), 1);
+        let again = take_many(&shelf, capacity(7) as usize, 1);
+        assert_eq!(slabs_with_blocks(&shelf), 0, "all of the one that stayed");
+        shelf.bring_home(again);
+        release(&shelf);
+    }
+
+    #[test]
+    fn what_came_home_is_handed_out_before_what_was_never_used() {
+        let shelf = shelf(2);
+        let blocks: Vec<_> = (0..10).map(|_| shelf.take_one()).collect();
+        for &block in &blocks[3..6] {
+            // SAFETY: of this size, and unused.
+            unsafe { shelf.bring_home_one(block) };
+        }
+        let mut chain = shelf.take(64);
+        assert_eq!(chain.length(), 3);
+        let again: Vec<_> = std::iter::from_fn(|| chain.pop()).collect();
+        assert_eq!(HashSet::<_>::from_iter(&again), HashSet::from_iter(&blocks[3..6]));
+        let fresh = shelf.take(64);
+        assert_eq!(fresh.length(), 64);
+        shelf.bring_home(fresh);
+        for block in blocks[..3].iter().chain(&again).chain(&blocks[6..]) {
+            // SAFETY: as above.
+            unsafe { shelf.bring_home_one(*block) };
+        }
+        release(&shelf);
+    }
+
+    #[test]
+    fn what_is_spilled_serves_the_next_before_all_else() {
+        let shelf = shelf(3);
+        let chain = take_many(&shelf, 10, 10);
+        shelf.spill(chain);
+        assert!(have_spilled());
+        let again = shelf.take(1);
+        assert_eq!(again.length(), 10);
+        shelf.bring_home(again);
+        release(&shelf);
+    }
+
+    #[test]
+    fn one_that_is_home_keeps_its_slab_and_a_slab_that_was_used_up_comes_back() {
+        let shelf = shelf(6);
+        let all = capacity(6) as usize;
+        let mut first = take_many(&shelf, all, 1_000);
+        assert_eq!(slabs_with_blocks(&shelf), 0);
+        let second = shelf.take_one();
+        assert_eq!(slabs_with_blocks(&shelf), 1);
+        let one = first.pop().unwrap();
+        // SAFETY: of this size, and unused.
+        unsafe { shelf.bring_home_one(one) };
+        assert_eq!(slabs_with_blocks(&shelf), 2);
+        // SAFETY: as above.
+        unsafe { shelf.bring_home_one(second) };
+        assert_eq!(slabs_with_blocks(&shelf), 1, "the second is whole, and the first has one");
+        shelf.bring_home(first);
+        release(&shelf);
+    }
+
+    /// Frees the last slab, which has to be whole.
+    fn release(shelf: &Shelf) {
+        let mut stock = shelf.lock();
+        let slab = stock.slabs[0];
+        // SAFETY: under the lock.
+        assert_eq!(unsafe { slab.header() }.home.length(), unsafe { slab.header() }.carved);
+        stock.leave(slab);
+        // SAFETY: whole, and off the shelf.
+        unsafe { slab.free() };
+    }
+}
