@@ -107,10 +107,14 @@ impl Arena {
         self.dirty |= bit;
     }
 
-    /// Withholds the dirty slots, until [`Arena::end_trim`] gets them back.
+    /// Withholds the dirty slots, but for the `keep` lowest, until [`Arena::end_trim`] gets them back.
     #[must_use]
-    pub(super) fn begin_trim(&mut self) -> u64 {
-        let trimming = std::mem::take(&mut self.dirty);
+    pub(super) fn begin_trim(&mut self, keep: usize) -> u64 {
+        let mut trimming = self.dirty;
+        for _ in 0..keep {
+            trimming &= trimming.wrapping_sub(1);
+        }
+        self.dirty &= !trimming;
         self.free &= !trimming;
         trimming
     }
@@ -211,7 +215,7 @@ mod tests {
         let mut arena = mapped(GuardKind::Marker);
         let stacks = taken(&mut arena, 2);
         stacks.iter().for_each(|&stack| arena.put(stack));
-        let trimming = arena.begin_trim();
+        let trimming = arena.begin_trim(0);
         assert_eq!((trimming, arena.dirty()), (0b11, 0));
         assert!(!arena.is_entirely_free());
         assert_eq!(arena.resident_ranges(trimming).len(), 2);
@@ -219,6 +223,18 @@ mod tests {
         arena.end_trim(trimming);
         assert!(arena.is_entirely_free());
         assert!(arena.unmap().is_ok());
+    }
+
+    #[test]
+    fn the_lowest_dirty_slots_are_kept() {
+        let mut arena = mapped(GuardKind::Marker);
+        let stacks = taken(&mut arena, 10);
+        [2, 4, 9].into_iter().for_each(|slot| arena.put(stacks[slot]));
+        let trimming = arena.begin_trim(1);
+        assert_eq!((trimming, arena.dirty()), (1 << 4 | 1 << 9, 1));
+        arena.end_trim(trimming);
+        assert_eq!(arena.begin_trim(100), 0);
+        assert_eq!(taken(&mut arena, 1)[0].slot, 2);
     }
 
     #[test]

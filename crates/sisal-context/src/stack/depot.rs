@@ -141,10 +141,42 @@ impl Depot {
     /// Gives memory back to the kernel: arenas that are entirely free are unmapped, but for the last used
     /// of each class, and with them the address space that was mapped for more; the pages of all other free stacks are dropped.
     pub fn trim(&self) -> Trimmed {
+        self.trim_but(0)
+    }
+
+    /// As [`trim`](Depot::trim), of as many stacks only as were free and resident all the time since this was last called: so many nobody
+    /// has needed. For whoever calls it now and then while others take and give.
+    ///
+    /// ```
+    /// use sisal_context::stack::{Depot, SizeClass};
+    ///
+    /// let depot = Depot::new(None);
+    /// let mut stacks = Vec::new();
+    /// depot.take(SizeClass::DEFAULT, 3, &mut stacks);
+    /// // SAFETY: nothing runs on them, and they came from this depot.
+    /// unsafe { depot.give(&stacks) };
+    /// assert_eq!(depot.trim_idle().stacks, 0);
+    /// depot.take(SizeClass::DEFAULT, 1, &mut stacks);
+    /// assert_eq!(depot.trim_idle().stacks, 2);
+    /// # // SAFETY: as above.
+    /// # unsafe { depot.give(&stacks[3..]) };
+    /// ```
+    pub fn trim_idle(&self) -> Trimmed {
+        let keep = {
+            let ledger = self.lock();
+            ledger.dirty() - ledger.idle()
+        };
+        let trimmed = self.trim_but(keep);
+        self.lock().count_idle_anew();
+        trimmed
+    }
+
+    /// Trims, but for `keep` dirty stacks: those which are next to be taken.
+    fn trim_but(&self, mut keep: usize) -> Trimmed {
         let mut trimmed = Trimmed::default();
         let mut cursor = 0;
         loop {
-            let batch = self.begin_trim(&mut cursor);
+            let batch = self.begin_trim(&mut cursor, &mut keep);
             if batch.is_empty() {
                 break;
             }
@@ -158,9 +190,9 @@ impl Depot {
         trimmed
     }
 
-    fn begin_trim(&self, cursor: &mut usize) -> Batch {
+    fn begin_trim(&self, cursor: &mut usize, keep: &mut usize) -> Batch {
         let mut ledger = self.lock();
-        let batch = ledger.begin_trim(cursor);
+        let batch = ledger.begin_trim(cursor, keep);
         self.publish(&ledger);
         batch
     }

@@ -6,9 +6,12 @@
 //! pages are the warmest), the lowest numbered arena of the class that has room, and if there is none the
 //! depot makes one and adds it, in memory cut from the tract that was mapped ahead, or from a new one.
 //!
+//! *Idle* are as many dirty slots as there were at least, at any time since idle ones were last trimmed: whoever took stacks meanwhile got
+//! along without them. Those that are next to be taken, in the arenas with the lowest numbers, are not among them.
+//!
 //! *Trimming* is done in batches, so that few stacks are withheld at a time:
 //! 1. [`Ledger::begin_trim`], locked: takes arenas that are entirely free, but for each class's current
-//!    one, out of the ledger, and withholds the dirty slots of the others.
+//!    one, out of the ledger, and withholds the dirty slots of the others. As many dirty slots as are to be kept are passed over.
 //! 2. Unlocked: the depot unmaps the first and gives back the pages of the second.
 //! 3. [`Ledger::end_trim`], locked: slots are free again and clean; numbers of arenas that are gone can
 //!    be used again; arenas that could not be unmapped come back.
@@ -34,6 +37,8 @@ pub(super) struct Ledger {
     /// INVARIANT: sums over `arenas`; `in_use` also counts stacks reserved but not yet taken.
     counts: Counts,
     slots: usize,
+    /// The fewest dirty slots that there were since [`Ledger::count_idle_anew`].
+    idle: usize,
     /// Where the next arenas come from.
     tract: Option<Tract>,
 }
@@ -124,35 +129,37 @@ impl Ledger {
         self.tract.take()
     }
 
-    /// Starts on the next arenas from number `cursor` on, and moves it behind them. An empty batch means
-    /// that there are no more.
+    /// Starts on the next arenas from number `cursor` on, and moves it behind them. The next `keep` dirty slots are passed over, and
+    /// counted off. An empty batch means that there are no more.
     #[must_use]
-    pub(super) fn begin_trim(&mut self, cursor: &mut usize) -> Batch {
+    pub(super) fn begin_trim(&mut self, cursor: &mut usize, keep: &mut usize) -> Batch {
         let mut batch = Batch::default();
         while batch.ranges.len() + batch.leaving.len() < TRIM_BATCH {
             let Some(index) = self.to_trim.next(*cursor) else {
                 break;
             };
             *cursor = index + 1;
-            self.begin_trim_of(index as u32, &mut batch);
+            let kept = (*keep).min(self.arena(index as u32).dirty());
+            *keep -= kept;
+            self.begin_trim_of(index as u32, kept, &mut batch);
         }
         batch
     }
 
-    fn begin_trim_of(&mut self, index: u32, batch: &mut Batch) {
+    fn begin_trim_of(&mut self, index: u32, kept: usize, batch: &mut Batch) {
         let arena = self.arena(index);
         let entirely_free = arena.is_entirely_free();
-        if entirely_free && self.pools[arena.class().index()].current != Some(index) {
+        if entirely_free && kept == 0 && self.pools[arena.class().index()].current != Some(index) {
             batch.leaving.push((index, self.remove(index)));
             return;
         }
-        let slots = self.update(index, Arena::begin_trim);
+        let slots = self.update(index, |arena| arena.begin_trim(kept));
         if slots != 0 {
             batch.ranges.extend(self.arena(index).resident_ranges(slots));
             batch.withheld.push((index, slots));
         }
         // An entirely free one is looked at again: it may not be current the next time.
-        self.to_trim.set(index as usize, entirely_free);
+        self.to_trim.set(index as usize, entirely_free || kept > 0);
     }
 
     /// Ends what [`Ledger::begin_trim`] started.
@@ -180,6 +187,16 @@ impl Ledger {
         self.counts.dirty
     }
 
+    /// How many dirty slots are idle: see the [module](self).
+    pub(super) fn idle(&self) -> usize {
+        self.idle
+    }
+
+    /// From now on it counts which are.
+    pub(super) fn count_idle_anew(&mut self) {
+        self.idle = self.counts.dirty;
+    }
+
     pub(super) fn counts(&self) -> Counts {
         Counts { free: self.slots.saturating_sub(self.counts.in_use), ..self.counts }
     }
@@ -202,6 +219,7 @@ impl Ledger {
         self.counts.dirty -= arena.dirty();
         let result = change(arena);
         self.counts.dirty += arena.dirty();
+        self.idle = self.idle.min(self.counts.dirty);
         let pool = &mut self.pools[arena.class().index()];
         pool.room.set(index as usize, arena.has_room());
         result
@@ -223,6 +241,7 @@ impl Ledger {
         self.counts.arenas -= 1;
         self.counts.mapped_bytes -= arena.bytes();
         self.counts.dirty -= arena.dirty();
+        self.idle = self.idle.min(self.counts.dirty);
         self.slots -= arena.slots();
         self.pools[arena.class().index()].room.remove(index as usize);
         self.to_trim.remove(index as usize);

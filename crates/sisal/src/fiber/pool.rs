@@ -4,6 +4,7 @@
 #![allow(unsafe_code, reason = "raw memory is handed out and taken back")]
 
 use super::current;
+pub(crate) use super::slabs::Which;
 use super::slabs::{self, Chain, LINE, SHELVES, SIZES};
 use crate::prim::fork;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -81,9 +82,9 @@ pub(crate) fn has_spilled() -> bool {
     slabs::have_spilled()
 }
 
-/// Gives the blocks that no worker has room for back.
-pub(crate) fn trim() {
-    slabs::bring_spilled_home();
+/// Gives blocks that no worker has room for back.
+pub(crate) fn trim(which: Which) {
+    slabs::bring_spilled_home(which);
 }
 
 /// Which size serves `layout`, if one does.
@@ -206,6 +207,6 @@ mod tests {
         }
         assert_eq!((pool.active[7].get().length(), pool.full[7].get().length()), (CHAIN, CHAIN));
         pool.release();
-        trim();
+        trim(Which::All);
     }
 }

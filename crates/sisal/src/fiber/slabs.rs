@@ -155,6 +155,8 @@ struct Stock {
     slabs: Vec<Slab>,
     /// What workers have no room for: brought home by whoever has time for it, which is not a worker with a million fibers to end.
     spilled: Vec<Chain>,
+    /// The fewest spilled chains there were since idle ones were last brought home: so many nobody has needed.
+    idle: usize,
 }
 
 /// By size.
@@ -180,7 +182,7 @@ struct Grant {
 
 impl Shelf {
     const fn new(size: usize) -> Shelf {
-        Shelf { size, stock: Mutex::new(Stock { slabs: Vec::new(), spilled: Vec::new() }) }
+        Shelf { size, stock: Mutex::new(Stock { slabs: Vec::new(), spilled: Vec::new(), idle: 0 }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Stock> {
@@ -192,6 +194,7 @@ impl Shelf {
         let grant = {
             let mut stock = self.lock();
             if let Some(chain) = stock.spilled.pop() {
+                stock.idle = stock.idle.min(stock.spilled.len());
                 SPILLED.fetch_sub(1, Ordering::Relaxed);
                 return chain;
             }
@@ -229,10 +232,25 @@ impl Shelf {
         (stock, slab)
     }
 
-    /// Leaves a chain to [`bring_spilled_home`].
+    /// Leaves a chain to [`bring_spilled_home`], unless somebody takes it before.
     pub(super) fn spill(&self, chain: Chain) {
         self.lock().spilled.push(chain);
         SPILLED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn bring_spilled_home(&self, which: Which) {
+        let chains: Vec<Chain> = {
+            let mut stock = self.lock();
+            let count = match which {
+                Which::Idle => stock.idle,
+                Which::All => stock.spilled.len(),
+            };
+            let chains = stock.spilled.drain(..count).collect();
+            stock.idle = stock.spilled.len();
+            SPILLED.fetch_sub(count, Ordering::Relaxed);
+            chains
+        };
+        chains.into_iter().for_each(|chain| self.bring_home(chain));
     }
 
     /// Gives one block back.
@@ -324,19 +342,23 @@ impl Stock {
     }
 }
 
+/// Which of the chains that no worker has room for.
+#[derive(Copy, Clone)]
+pub(crate) enum Which {
+    All,
+    /// As many as were there all the time since this was last asked for.
+    Idle,
+}
+
 /// Whether there is something for [`bring_spilled_home`] to do.
 #[inline]
 pub(super) fn have_spilled() -> bool {
     SPILLED.load(Ordering::Relaxed) > 0
 }
 
-/// Gives the blocks that no worker has room for back to their slabs.
-pub(super) fn bring_spilled_home() {
-    for shelf in &SHELVES {
-        let spilled = std::mem::take(&mut shelf.lock().spilled);
-        SPILLED.fetch_sub(spilled.len(), Ordering::Relaxed);
-        spilled.into_iter().for_each(|chain| shelf.bring_home(chain));
-    }
+/// Gives blocks that no worker has room for back to their slabs.
+pub(super) fn bring_spilled_home(which: Which) {
+    SHELVES.iter().for_each(|shelf| shelf.bring_spilled_home(which));
 }
 
 #[cfg(test)]
@@ -432,6 +454,30 @@ mod tests {
         assert_eq!(again.length(), 10);
         shelf.bring_home(again);
         release(&shelf);
+    }
+
+    #[test]
+    fn spilled_chains_are_idle_if_nobody_has_needed_them_for_a_while() {
+        let shelf = shelf(3);
+        let spilled = |shelf: &Shelf| shelf.lock().spilled.len();
+        (0..4).for_each(|_| shelf.spill(take_one_chain(&shelf)));
+        shelf.bring_spilled_home(Which::Idle);
+        assert_eq!(spilled(&shelf), 4, "they have come just now");
+        let (first, second) = (shelf.take(1), shelf.take(1));
+        shelf.spill(first);
+        shelf.bring_spilled_home(Which::Idle);
+        assert_eq!(spilled(&shelf), 1, "two were there all the time");
+        shelf.spill(second);
+        shelf.bring_spilled_home(Which::All);
+        assert_eq!(spilled(&shelf), 0);
+        release(&shelf);
+    }
+
+    fn take_one_chain(shelf: &Shelf) -> Chain {
+        let mut chain = Chain::EMPTY;
+        // SAFETY: of this size, and unused.
+        unsafe { chain.push(shelf.take_one()) };
+        chain
     }
 
     #[test]

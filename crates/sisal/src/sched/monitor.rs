@@ -22,7 +22,7 @@ use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::stillness::{Patrol, Vigil};
 use super::threads;
-use crate::fiber::pool;
+use crate::fiber::pool::{self, Which};
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::futex;
@@ -49,7 +49,7 @@ const RETIRE_AFTER: Duration = Duration::from_millis(50);
 const LINGER: Duration = Duration::from_millis(10);
 /// So many free stacks with memory in them are worth giving back.
 pub(super) const TRIM_FROM: usize = 64;
-/// How long they may stay as they are, since they may be used again.
+/// How long they stay as they are, since they may be used again. Only those that are not used for so long are given back.
 const TRIM_EVERY: Duration = Duration::from_millis(500);
 
 const AWAKE: u32 = 0;
@@ -117,7 +117,14 @@ impl Shared {
     pub(crate) fn release_memory(&self) {
         self.depot.trim();
         self.others.trim();
-        pool::trim();
+        pool::trim(Which::All);
+    }
+
+    /// Gives back as much of it as nobody has needed since the last time; whether there were stacks of the usual size among it.
+    fn release_idle_memory(&self) -> bool {
+        self.others.trim_idle();
+        pool::trim(Which::Idle);
+        self.depot.trim_idle().stacks > 0
     }
 }
 
@@ -309,13 +316,14 @@ impl Monitor {
         }
     }
 
-    /// Gives the memory of free stacks back, now and then.
+    /// Gives memory back that has not been needed for a while, now and then.
     fn trim(&mut self) {
         if self.has_dirty() && self.now.since(self.last_trim) >= TRIM_EVERY {
-            // What they give back is trimmed the next time, and their arenas with it.
-            self.shared.recall.fetch_add(1, Ordering::Relaxed);
-            self.shared.wake_all();
-            self.shared.release_memory();
+            if self.shared.release_idle_memory() {
+                // So what the workers keep at hand is not needed either. When they have given it back, it is trimmed, and the arenas with it.
+                self.shared.recall.fetch_add(1, Ordering::Relaxed);
+                self.shared.wake_all();
+            }
             self.last_trim = Moment::now();
         }
     }
