@@ -6,7 +6,7 @@
 mod common;
 
 use common::watchdog::Watchdog;
-use common::{fixed, until, watched};
+use common::{fixed, rounds, until, watched};
 use sisal::chan::oneshot;
 use sisal::net::UnixStream;
 use sisal::{Handle, Runtime, par, sleep, spawn, spawn_local, spawn_on, yield_now};
@@ -68,7 +68,7 @@ impl Source {
 
 /// How many fibers or threads each source has.
 const WIDTH: usize = 3;
-/// How many turns each source has to have.
+/// How many turns each source has to have, in release.
 const TURNS: u64 = 200;
 /// A source may have so many turns while another has one, not more.
 const MOST_AHEAD: u64 = 1_000;
@@ -224,7 +224,8 @@ fn compete(workers: usize, sources: &[Source]) -> Vec<u64> {
         .zip(&tallies)
         .flat_map(|(&source, tally)| start(source, runtime.handle(), other.handle(), tally))
         .collect();
-    until(|| tallies.iter().all(|tally| tally.turns() >= TURNS));
+    let enough = rounds(TURNS as usize) as u64;
+    until(|| tallies.iter().all(|tally| tally.turns() >= enough));
     let turns = tallies.iter().map(|tally| tally.turns()).collect();
     stop.store(true, Ordering::Relaxed);
     threads.into_iter().for_each(|thread| thread.join().unwrap());

@@ -24,8 +24,8 @@ pub(super) const LINE: usize = 64;
 /// The number of sizes that slabs are made for: up to half a KiB. Larger ones have large closures, and are rare.
 pub(super) const SIZES: usize = 8;
 
-/// How large a slab is: hundreds of blocks, so that the allocator is seldom asked.
-const SLAB: usize = 128 << 10;
+/// How large a slab is: hundreds of blocks, so that the allocator is seldom asked. Miri would take minutes for as many.
+const SLAB: usize = if cfg!(miri) { 8 << 10 } else { 128 << 10 };
 
 /// How many blocks are brought home under the lock at a time, so that nobody waits long for it.
 const BATCH: usize = 128;
@@ -434,8 +434,8 @@ mod tests {
         assert_eq!(chain.length(), 3);
         let again: Vec<_> = std::iter::from_fn(|| chain.pop()).collect();
         assert_eq!(HashSet::<_>::from_iter(&again), HashSet::from_iter(&blocks[3..6]));
-        let fresh = shelf.take(64);
-        assert_eq!(fresh.length(), 64);
+        let fresh = shelf.take(20);
+        assert_eq!(fresh.length(), 20);
         shelf.bring_home(fresh);
         for block in blocks[..3].iter().chain(&again).chain(&blocks[6..]) {
             // SAFETY: as above.
