@@ -9,8 +9,8 @@
 //! ```
 //!
 //! # What a fiber is
-//! A function call, until it waits. [`spawn`] makes one allocation; a worker then *calls* the closure on the stack it happens to
-//! stand on. A fiber that returns without having waited never had a stack of its own. One that waits keeps the stack it is on,
+//! A function call, until it waits. [`spawn`] writes the closure into a block of memory, of which hundreds are had at once; a worker
+//! then *calls* the closure on the stack it happens to stand on. A fiber that returns without having waited never had a stack of its own. One that waits keeps the stack it is on,
 //! which costs the pages it has touched, mostly one, and the worker goes on elsewhere.
 //!
 //! From its first run a fiber stays on its worker, so thread-locals, `Rc`s and lock guards behave as they do in a thread.

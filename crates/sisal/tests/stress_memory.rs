@@ -144,6 +144,33 @@ fn results_closures_and_names_of_a_million_fibers_are_freed() {
 }
 
 #[test]
+fn fibers_that_go_in_any_order_leave_no_memory_behind() {
+    let ended = child::run(|| {
+        for workers in [1, 2] {
+            let runtime = background(workers);
+            let base = linux::resident();
+            // Not in the order of their memory: so each piece of it has one that goes among the last, and one that stays at hand.
+            let fibers = 200_000;
+            let peak = runtime.handle().spawn(move || {
+                let mut handles: Vec<_> = (0..fibers).map(|number| Some(sisal::spawn(move || number))).collect();
+                let runtime = Handle::current().unwrap();
+                until(|| runtime.stats().finished >= fibers as u64);
+                let peak = linux::resident();
+                for step in 0..fibers {
+                    drop(handles[step * 7_919 % fibers].take().unwrap());
+                }
+                peak
+            });
+            let peak = peak.join().unwrap();
+            assert!(peak > base + (30 << 20), "{} KiB more", (peak - base) >> 10);
+            until(|| linux::resident() <= base + (peak - base) / 3);
+            common::shut_down(runtime);
+        }
+    });
+    ended.well();
+}
+
+#[test]
 fn a_runtime_left_idle_for_ever_can_still_be_stopped() {
     let ended = child::run(|| {
         let runtime = background(4);

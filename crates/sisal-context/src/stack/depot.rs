@@ -7,7 +7,7 @@
 
 use super::advise::advise;
 use super::arena::Arena;
-use super::ledger::{Batch, Ledger};
+use super::ledger::{Batch, Ledger, Pass};
 use super::tract::Tract;
 use super::{GuardKind, SizeClass, Stack};
 use std::io;
@@ -51,13 +51,13 @@ pub struct Counts {
     pub dirty: usize,
     /// Arenas mapped.
     pub arenas: usize,
-    /// Address space of those arenas.
+    /// Address space of those arenas. What is mapped ahead for more, at most as much again and a GiB, is not in it.
     pub mapped_bytes: usize,
     /// Of that, what the stacks take up that are handed out, their guards included.
     pub in_use_bytes: usize,
 }
 
-/// What [`Depot::trim`] gave back.
+/// What [`Depot::trim`] or [`Depot::trim_idle`] gave back.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trimmed {
     /// Free stacks whose pages were resident and no longer are.
@@ -116,9 +116,14 @@ impl Depot {
         taken.len()
     }
 
-    /// Memory for an arena, from a new tract; the rest of it is left for others.
+    /// Memory for an arena, from a new tract; the rest of it is left for others. If there is none to be had, what was mapped ahead may be
+    /// in the way.
     fn map(&self, arena: usize, in_use: usize) -> io::Result<Tract> {
-        let mut tract = Tract::map(arena, in_use)?;
+        let mut tract = Tract::map(arena, in_use).or_else(|error| {
+            let spare = self.lock().give_up_tract().ok_or(error)?;
+            spare.unmap().ok();
+            Tract::map(arena, 0)
+        })?;
         let piece = tract.cut(arena).ok_or_else(|| io::Error::other("less was mapped than asked for"))?;
         let too_much = self.lock().leave_for_next(tract);
         // If it can't be unmapped, some addresses are lost, and no memory.
@@ -139,9 +144,11 @@ impl Depot {
     }
 
     /// Gives memory back to the kernel: arenas that are entirely free are unmapped, but for the last used
-    /// of each class, and with them the address space that was mapped for more; the pages of all other free stacks are dropped.
+    /// of each class, and so is the address space that was mapped for more; the pages of all other free stacks are dropped.
     pub fn trim(&self) -> Trimmed {
-        self.trim_but(0)
+        let trimmed = self.trim_by(Pass::over_all());
+        self.give_up_tract();
+        trimmed
     }
 
     /// As [`trim`](Depot::trim), of as many stacks only as were free and resident all the time since this was last called: so many nobody
@@ -162,39 +169,34 @@ impl Depot {
     /// # unsafe { depot.give(&stacks[3..]) };
     /// ```
     pub fn trim_idle(&self) -> Trimmed {
-        let keep = {
-            let ledger = self.lock();
-            ledger.dirty() - ledger.idle()
-        };
-        let trimmed = self.trim_but(keep);
-        self.lock().count_idle_anew();
+        let pass = self.lock().pass_over_idle();
+        let trimmed = self.trim_by(pass);
+        if trimmed.arenas > 0 {
+            self.give_up_tract();
+        }
         trimmed
     }
 
-    /// Trims, but for `keep` dirty stacks: those which are next to be taken.
-    fn trim_but(&self, mut keep: usize) -> Trimmed {
+    fn trim_by(&self, mut pass: Pass) -> Trimmed {
         let mut trimmed = Trimmed::default();
-        let mut cursor = 0;
-        loop {
-            let batch = self.begin_trim(&mut cursor, &mut keep);
-            if batch.is_empty() {
-                break;
-            }
+        while let Some(batch) = self.begin_trim(&mut pass) {
             self.release(batch, &mut trimmed);
         }
-        if trimmed.arenas > 0 {
-            let spare = self.lock().give_up_tract();
-            // If it can't be unmapped, some addresses are lost, and no memory.
-            spare.map(Tract::unmap);
-        }
         trimmed
     }
 
-    fn begin_trim(&self, cursor: &mut usize, keep: &mut usize) -> Batch {
+    fn begin_trim(&self, pass: &mut Pass) -> Option<Batch> {
         let mut ledger = self.lock();
-        let batch = ledger.begin_trim(cursor, keep);
+        let batch = ledger.begin_trim(pass);
         self.publish(&ledger);
         batch
+    }
+
+    /// Unmaps what is mapped ahead.
+    fn give_up_tract(&self) {
+        let spare = self.lock().give_up_tract();
+        // If it can't be unmapped, some addresses are lost, and no memory.
+        spare.map(Tract::unmap);
     }
 
     fn release(&self, batch: Batch, trimmed: &mut Trimmed) {

@@ -7,11 +7,11 @@
 //! depot makes one and adds it, in memory cut from the tract that was mapped ahead, or from a new one.
 //!
 //! *Idle* are as many dirty slots as there were at least, at any time since idle ones were last trimmed: whoever took stacks meanwhile got
-//! along without them. Those that are next to be taken, in the arenas with the lowest numbers, are not among them.
+//! along without them. The others are kept, those in arenas with low numbers, which mostly are the next to be taken.
 //!
 //! *Trimming* is done in batches, so that few stacks are withheld at a time:
 //! 1. [`Ledger::begin_trim`], locked: takes arenas that are entirely free, but for each class's current
-//!    one, out of the ledger, and withholds the dirty slots of the others. As many dirty slots as are to be kept are passed over.
+//!    one, out of the ledger, and withholds the dirty slots of the others, as far as the [`Pass`] goes.
 //! 2. Unlocked: the depot unmaps the first and gives back the pages of the second.
 //! 3. [`Ledger::end_trim`], locked: slots are free again and clean; numbers of arenas that are gone can
 //!    be used again; arenas that could not be unmapped come back.
@@ -25,6 +25,9 @@ use libc::iovec;
 /// Stacks given back to the kernel in one system call.
 const TRIM_BATCH: usize = 512;
 
+/// Arenas looked at under the lock at a time.
+const TRIM_LOOKS: usize = 1_024;
+
 #[derive(Default)]
 pub(super) struct Ledger {
     /// By arena number; `None` where an arena was released or is being released.
@@ -37,7 +40,7 @@ pub(super) struct Ledger {
     /// INVARIANT: sums over `arenas`; `in_use` also counts stacks reserved but not yet taken.
     counts: Counts,
     slots: usize,
-    /// The fewest dirty slots that there were since [`Ledger::count_idle_anew`].
+    /// The fewest dirty slots that there were since [`Ledger::pass_over_idle`].
     idle: usize,
     /// Where the next arenas come from.
     tract: Option<Tract>,
@@ -60,6 +63,24 @@ pub(super) struct Batch {
     pub(super) ranges: Vec<iovec>,
     /// Arena numbers and their withheld slots.
     pub(super) withheld: Vec<(u32, u64)>,
+}
+
+/// A trim under way, over all arenas: how far it has come, and what is left for it to do.
+#[derive(Copy, Clone)]
+pub(super) struct Pass {
+    /// The number of the next arena.
+    next: usize,
+    /// Dirty slots to pass over first.
+    keep: usize,
+    /// Dirty slots to trim then.
+    trim: usize,
+}
+
+impl Pass {
+    /// Trims everything.
+    pub(super) fn over_all() -> Pass {
+        Pass { next: 0, keep: 0, trim: usize::MAX }
+    }
 }
 
 /// What became of an arena that was to be unmapped.
@@ -129,21 +150,33 @@ impl Ledger {
         self.tract.take()
     }
 
-    /// Starts on the next arenas from number `cursor` on, and moves it behind them. The next `keep` dirty slots are passed over, and
-    /// counted off. An empty batch means that there are no more.
+    /// A pass over the idle slots; from now on it is counted anew which are.
+    pub(super) fn pass_over_idle(&mut self) -> Pass {
+        let pass = Pass { next: 0, keep: self.counts.dirty - self.idle, trim: self.idle };
+        self.idle = self.counts.dirty;
+        pass
+    }
+
+    /// Starts on the next arenas of the pass. None if it is over; a batch may be empty before that.
     #[must_use]
-    pub(super) fn begin_trim(&mut self, cursor: &mut usize, keep: &mut usize) -> Batch {
+    pub(super) fn begin_trim(&mut self, pass: &mut Pass) -> Option<Batch> {
         let mut batch = Batch::default();
-        while batch.ranges.len() + batch.leaving.len() < TRIM_BATCH {
-            let Some(index) = self.to_trim.next(*cursor) else {
+        for _ in 0..TRIM_LOOKS {
+            if batch.ranges.len() + batch.leaving.len() >= TRIM_BATCH {
                 break;
+            }
+            let Some(index) = self.to_trim.next(pass.next) else {
+                return (!batch.is_empty()).then_some(batch);
             };
-            *cursor = index + 1;
-            let kept = (*keep).min(self.arena(index as u32).dirty());
-            *keep -= kept;
-            self.begin_trim_of(index as u32, kept, &mut batch);
+            pass.next = index + 1;
+            let dirty = self.arena(index as u32).dirty();
+            let passed_over = pass.keep.min(dirty);
+            let trimmed = pass.trim.min(dirty - passed_over);
+            pass.keep -= passed_over;
+            pass.trim -= trimmed;
+            self.begin_trim_of(index as u32, dirty - trimmed, &mut batch);
         }
-        batch
+        Some(batch)
     }
 
     fn begin_trim_of(&mut self, index: u32, kept: usize, batch: &mut Batch) {
@@ -185,16 +218,6 @@ impl Ledger {
 
     pub(super) fn dirty(&self) -> usize {
         self.counts.dirty
-    }
-
-    /// How many dirty slots are idle: see the [module](self).
-    pub(super) fn idle(&self) -> usize {
-        self.idle
-    }
-
-    /// From now on it counts which are.
-    pub(super) fn count_idle_anew(&mut self) {
-        self.idle = self.counts.dirty;
     }
 
     pub(super) fn counts(&self) -> Counts {

@@ -2,7 +2,8 @@
 //! process from making or changing another meanwhile.
 //!
 //! A depot that has much maps much: as much again as it has, from one arena to a GiB. No page of it is touched before its arena is
-//! cut off, so it costs nothing but addresses; what is left of it goes when the depot gives memory back. (A million parked fibers,
+//! cut off, so it costs nothing but addresses (unless the process locks all it maps, or the system counts mapped memory as used:
+//! `vm.overcommit_memory=2`). What is left of it goes when arenas go, and when memory is refused. (A million parked fibers,
 //! created on two workers: the two system calls for each arena of 64 took a tenth of the processors' time, and more of the wall's.)
 #![allow(unsafe_code, reason = "maps and unmaps memory")]
 

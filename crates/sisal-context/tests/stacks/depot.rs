@@ -133,6 +133,31 @@ fn trimming_drops_the_pages_of_free_stacks_and_of_no_other() {
 }
 
 #[test]
+fn stacks_are_idle_if_nobody_has_needed_them_since_the_last_time() {
+    let depot = Depot::new(None);
+    let full_arenas = 47 * 64;
+    let crowd = take(&depot, CLASS, full_arenas);
+    crowd.iter().for_each(|&stack| touch(stack, 7));
+    give(&depot, &crowd);
+    assert_eq!((depot.trim_idle().stacks, depot.dirty()), (0, full_arenas), "they were in use until now");
+
+    let some = take(&depot, CLASS, 1_000);
+    give(&depot, &some);
+    let trimmed = depot.trim_idle();
+    assert_eq!((trimmed.stacks, depot.dirty()), (full_arenas - 1_000, 1_000), "a thousand were needed");
+    assert!(trimmed.arenas >= 20, "{trimmed:?}");
+
+    let still = take(&depot, CLASS, 999);
+    let kept = still.iter().filter(|&&stack| read(stack) == 7).count();
+    assert!(kept >= 999 - 64, "{kept} of those that are next to be taken, but for the arena last used");
+    give(&depot, &still);
+    depot.trim_idle();
+    depot.trim_idle();
+    assert_eq!(depot.dirty(), 0);
+    assert_eq!(depot.counts().arenas, 1, "the last used one stays");
+}
+
+#[test]
 fn an_arena_kept_as_last_used_is_released_once_another_is() {
     let depot = Depot::new(None);
     let stacks = take(&depot, CLASS, 65);

@@ -2,7 +2,7 @@
 
 use crate::child::run_in_child;
 use crate::{CLASS, give, read, take, tops, touch};
-use sisal_context::stack::{Depot, GuardKind, Stack};
+use sisal_context::stack::{Depot, GuardKind, SizeClass, Stack};
 use std::collections::HashSet;
 
 fn assert_succeeds(scenario: &str) {
@@ -17,6 +17,7 @@ pub(crate) fn play(scenario: &str) -> bool {
         "no mappings for guards" => take_until_guards_are_canaries(),
         "no mappings for the last guards" => take_when_guards_cannot_be_finished(),
         "what was mapped ahead" => trim_what_was_mapped_ahead(),
+        "what was mapped ahead in the way" => take_what_was_mapped_ahead_for_others(),
         "no mappings for holes" => trim_when_nothing_can_be_unmapped(),
         _ => return false,
     }
@@ -48,15 +49,24 @@ fn what_was_mapped_ahead_goes_with_the_arenas() {
     assert_succeeds("what was mapped ahead");
 }
 
+#[test]
+fn what_was_mapped_ahead_is_in_nobodys_way() {
+    assert_succeeds("what was mapped ahead in the way");
+}
+
 fn max_map_count() -> usize {
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
     text.trim().parse().unwrap()
 }
 
-fn take_until_memory_is_refused() {
-    let limit = libc::rlimit { rlim_cur: 4 << 30, rlim_max: 4 << 30 };
+fn limit_address_space(bytes: usize) {
+    let limit = libc::rlimit { rlim_cur: bytes as u64, rlim_max: bytes as u64 };
     // SAFETY: reads a live struct.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+}
+
+fn take_until_memory_is_refused() {
+    limit_address_space(4 << 30);
     let depot = Depot::new(None);
     let some = take(&depot, CLASS, 100_000);
     assert!(some.len() < 100_000 && some.len().is_multiple_of(64));
@@ -89,6 +99,17 @@ fn trim_what_was_mapped_ahead() {
     depot.trim();
     let rest = address_space() - base;
     assert!(rest < arena + (1 << 20), "{rest} bytes are left");
+}
+
+fn take_what_was_mapped_ahead_for_others() {
+    let depot = Depot::new(None);
+    // One more than fills the arenas of all tracts up to then, so that the next tract has much left.
+    let stacks = take(&depot, CLASS, 32 * 64 + 1);
+    limit_address_space(address_space() + (200 << 20));
+    let large = take(&depot, SizeClass::for_usable(100 << 20).unwrap(), 1);
+    assert_eq!(large.len(), 1, "an arena of 256 MiB, where 200 and what was mapped ahead are left");
+    give(&depot, &large);
+    give(&depot, &stacks);
 }
 
 fn take_until_guards_are_canaries() {

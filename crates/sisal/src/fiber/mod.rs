@@ -36,6 +36,8 @@ pub(crate) mod panic_hook;
 #[cfg(not(modelled))]
 pub(crate) mod pool;
 #[cfg(not(modelled))]
+mod quarry;
+#[cfg(not(modelled))]
 mod slabs;
 #[cfg(not(modelled))]
 #[cfg_attr(not(feature = "tracing"), path = "no_spans.rs")]

@@ -67,6 +67,14 @@ impl Pool {
         }
     }
 
+    /// Leaves all to others, and to [`trim`]: the worker has not needed so much.
+    pub(crate) fn spill(&self) {
+        for (size, shelf) in SHELVES.iter().enumerate() {
+            let chains = [self.active[size].take(), self.full[size].take()];
+            chains.into_iter().filter(|chain| !chain.is_empty()).for_each(|chain| shelf.spill(chain));
+        }
+    }
+
     /// Gives all back: the worker goes.
     pub(crate) fn release(&self) {
         for (size, shelf) in SHELVES.iter().enumerate() {
@@ -82,15 +90,16 @@ pub(crate) fn has_spilled() -> bool {
     slabs::have_spilled()
 }
 
-/// Gives blocks that no worker has room for back.
-pub(crate) fn trim(which: Which) {
-    slabs::bring_spilled_home(which);
+/// Gives blocks that no worker keeps back; whether there were any.
+pub(crate) fn trim(which: Which) -> bool {
+    slabs::bring_spilled_home(which)
 }
 
-/// Which size serves `layout`, if one does.
+/// Which size serves `layout`, if one does. Under the address sanitizer none: what is used after it was freed is seen only if the
+/// allocator knows.
 const fn size_for(layout: Layout) -> Option<usize> {
     let size = layout.size().div_ceil(LINE) - 1;
-    if size < SIZES && layout.align() <= LINE { Some(size) } else { None }
+    if size < SIZES && layout.align() <= LINE && !cfg!(sisal_asan) { Some(size) } else { None }
 }
 
 /// Memory for a `T` that is a control block.

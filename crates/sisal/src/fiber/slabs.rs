@@ -9,11 +9,11 @@
 //!                                          carved: from here on none was ever handed out, and no page is touched
 //! ```
 //!
-//! Headers are read and written under the lock of their size's [`Shelf`] only. A slab all of whose blocks are at home goes back to the
-//! allocator, unless it is the only one left that has any: so a single fiber that comes and goes costs no slab each time.
+//! Headers are read and written under the lock of their size's [`Shelf`] only. A slab is *whole* if all of its blocks are at home. One
+//! whole slab of each size is kept, so that a few fibers that come and go don't cost one each time; more give their memory back.
 #![allow(unsafe_code, reason = "raw memory is handed out and taken back")]
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use super::quarry::{self, SLAB};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,9 +23,6 @@ pub(super) const LINE: usize = 64;
 
 /// The number of sizes that slabs are made for: up to half a KiB. Larger ones have large closures, and are rare.
 pub(super) const SIZES: usize = 8;
-
-/// How large a slab is: hundreds of blocks, so that the allocator is seldom asked. Miri would take minutes for as many.
-const SLAB: usize = if cfg!(miri) { 8 << 10 } else { 128 << 10 };
 
 /// How many blocks are brought home under the lock at a time, so that nobody waits long for it.
 const BATCH: usize = 128;
@@ -97,15 +94,9 @@ struct Slab(NonNull<u8>);
 unsafe impl Send for Slab {}
 
 impl Slab {
-    const LAYOUT: Layout = match Layout::from_size_align(SLAB, SLAB) {
-        Ok(layout) => layout,
-        Err(_) => unreachable!(),
-    };
-
     #[cold]
     fn new() -> Slab {
-        // SAFETY: the layout has a size.
-        let memory = NonNull::new(unsafe { alloc(Slab::LAYOUT) }).unwrap_or_else(|| handle_alloc_error(Slab::LAYOUT));
+        let memory = quarry::take();
         // SAFETY: it is large enough, aligned, and nobody else's.
         unsafe { memory.cast::<Header>().write(Header { home: Chain::EMPTY, carved: 0, place: None }) };
         Slab(memory)
@@ -129,8 +120,8 @@ impl Slab {
     /// # Safety
     /// All its blocks are at home, and no shelf has it.
     unsafe fn free(self) {
-        // SAFETY: allocated by `new` with this layout; nobody uses it any more.
-        unsafe { dealloc(self.0.as_ptr(), Slab::LAYOUT) };
+        // SAFETY: taken by `new`; nobody uses it any more.
+        unsafe { quarry::give(self.0) };
     }
 }
 
@@ -153,6 +144,8 @@ pub(super) struct Shelf {
 struct Stock {
     /// INVARIANT: slabs with a block that is at home or was never handed out, each at its `place`.
     slabs: Vec<Slab>,
+    /// Whether one of them is whole.
+    has_whole: bool,
     /// What workers have no room for: brought home by whoever has time for it, which is not a worker with a million fibers to end.
     spilled: Vec<Chain>,
     /// The fewest spilled chains there were since idle ones were last brought home: so many nobody has needed.
@@ -180,9 +173,16 @@ struct Grant {
     count: u32,
 }
 
+impl Header {
+    /// One that is new counts as none: it is handed out from at once.
+    fn is_whole(&self) -> bool {
+        self.carved > 0 && self.home.length() == self.carved
+    }
+}
+
 impl Shelf {
     const fn new(size: usize) -> Shelf {
-        Shelf { size, stock: Mutex::new(Stock { slabs: Vec::new(), spilled: Vec::new(), idle: 0 }) }
+        Shelf { size, stock: Mutex::new(Stock { slabs: Vec::new(), has_whole: false, spilled: Vec::new(), idle: 0 }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Stock> {
@@ -193,9 +193,7 @@ impl Shelf {
     pub(super) fn take(&self, want: u32) -> Chain {
         let grant = {
             let mut stock = self.lock();
-            if let Some(chain) = stock.spilled.pop() {
-                stock.idle = stock.idle.min(stock.spilled.len());
-                SPILLED.fetch_sub(1, Ordering::Relaxed);
+            if let Some(chain) = stock.take_spilled() {
                 return chain;
             }
             let (mut stock, slab) = self.slab_with_blocks(stock);
@@ -211,13 +209,14 @@ impl Shelf {
 
     /// One free block, for a thread that keeps none.
     pub(super) fn take_one(&self) -> NonNull<u8> {
-        let (mut stock, slab) = self.slab_with_blocks(self.lock());
-        // SAFETY: the lock is held, and it is the only reference.
-        if let Some(block) = unsafe { slab.header() }.home.pop() {
-            stock.leave_if_exhausted(slab, self.size);
+        let mut stock = self.lock();
+        if stock.slabs.is_empty()
+            && let Some(block) = stock.take_one_spilled()
+        {
             return block;
         }
-        stock.grant(slab, self.size, 1).carved
+        let (mut stock, slab) = self.slab_with_blocks(stock);
+        stock.take_one(slab, self.size)
     }
 
     /// A slab that has blocks to hand out, a new one if there is none.
@@ -234,11 +233,13 @@ impl Shelf {
 
     /// Leaves a chain to [`bring_spilled_home`], unless somebody takes it before.
     pub(super) fn spill(&self, chain: Chain) {
-        self.lock().spilled.push(chain);
+        let mut stock = self.lock();
+        stock.spilled.push(chain);
         SPILLED.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn bring_spilled_home(&self, which: Which) {
+    /// Whether there were any.
+    fn bring_spilled_home(&self, which: Which) -> bool {
         let chains: Vec<Chain> = {
             let mut stock = self.lock();
             let count = match which {
@@ -250,7 +251,9 @@ impl Shelf {
             SPILLED.fetch_sub(count, Ordering::Relaxed);
             chains
         };
+        let some = !chains.is_empty();
         chains.into_iter().for_each(|chain| self.bring_home(chain));
+        some
     }
 
     /// Gives one block back.
@@ -264,7 +267,7 @@ impl Shelf {
         self.bring_home(chain);
     }
 
-    /// Gives all blocks of a chain back, and slabs that are whole then to the allocator.
+    /// Gives all blocks of a chain back, and the memory of slabs that are whole then.
     pub(super) fn bring_home(&self, mut chain: Chain) {
         while !chain.is_empty() {
             let mut whole = Vec::new();
@@ -298,6 +301,34 @@ impl Stock {
         }
     }
 
+    fn take_spilled(&mut self) -> Option<Chain> {
+        let chain = self.spilled.pop()?;
+        self.idle = self.idle.min(self.spilled.len());
+        SPILLED.fetch_sub(1, Ordering::Relaxed);
+        Some(chain)
+    }
+
+    fn take_one_spilled(&mut self) -> Option<NonNull<u8>> {
+        let chain = self.spilled.last_mut()?;
+        let block = chain.pop();
+        if chain.is_empty() {
+            self.take_spilled();
+        }
+        block
+    }
+
+    fn take_one(&mut self, slab: Slab, size: usize) -> NonNull<u8> {
+        // SAFETY: as above.
+        let header = unsafe { slab.header() };
+        if header.home.is_empty() {
+            return self.grant(slab, size, 1).carved;
+        }
+        self.has_whole &= !header.is_whole();
+        let block = header.home.pop();
+        self.leave_if_exhausted(slab, size);
+        block.unwrap_or_else(|| unreachable!("INVARIANT: it is not empty"))
+    }
+
     fn leave_if_exhausted(&mut self, slab: Slab, size: usize) {
         // SAFETY: as above.
         let header = unsafe { slab.header() };
@@ -309,6 +340,7 @@ impl Stock {
     fn grant(&mut self, slab: Slab, size: usize, want: u32) -> Grant {
         // SAFETY: as above.
         let header = unsafe { slab.header() };
+        self.has_whole &= !header.is_whole();
         let home = std::mem::take(&mut header.home);
         let count = if home.is_empty() { want.min(capacity(size) - header.carved) } else { 0 };
         // SAFETY: `carved` is at most the capacity, so this is within the slab.
@@ -318,7 +350,7 @@ impl Stock {
         Grant { home, carved, count }
     }
 
-    /// Its slab comes back if that is whole now and not needed here.
+    /// Its slab comes back if that is whole now, and another one is.
     ///
     /// # Safety
     /// The block came from a slab of this shelf, and nobody uses it any more.
@@ -330,11 +362,15 @@ impl Stock {
         };
         // SAFETY: the caller's promise.
         unsafe { header.home.push(block) };
-        let is_whole = header.home.length() == header.carved;
+        let is_whole = header.is_whole();
         if header.place.is_none() {
             self.enter(slab);
         }
-        if !is_whole || self.slabs.len() == 1 {
+        if !is_whole {
+            return None;
+        }
+        if !self.has_whole {
+            self.has_whole = true;
             return None;
         }
         self.leave(slab);
@@ -342,11 +378,11 @@ impl Stock {
     }
 }
 
-/// Which of the chains that no worker has room for.
+/// Which of the chains that no worker keeps.
 #[derive(Copy, Clone)]
 pub(crate) enum Which {
     All,
-    /// As many as were there all the time since this was last asked for.
+    /// As many as were there all the time since this was last asked for, by the monitor of any runtime.
     Idle,
 }
 
@@ -356,9 +392,9 @@ pub(super) fn have_spilled() -> bool {
     SPILLED.load(Ordering::Relaxed) > 0
 }
 
-/// Gives blocks that no worker has room for back to their slabs.
-pub(super) fn bring_spilled_home(which: Which) {
-    SHELVES.iter().for_each(|shelf| shelf.bring_spilled_home(which));
+/// Gives blocks that no worker keeps back to their slabs; whether there were any.
+pub(super) fn bring_spilled_home(which: Which) -> bool {
+    SHELVES.iter().filter(|shelf| shelf.bring_spilled_home(which)).count() > 0
 }
 
 #[cfg(test)]
@@ -409,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_slabs_go_but_for_the_last_one_with_blocks() {
+    fn whole_slabs_go_but_for_one() {
         let shelf = shelf(7);
         let three_slabs = 2 * capacity(7) as usize + 1;
         let taken = take_many(&shelf, three_slabs, 64);
@@ -457,6 +493,22 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_keeps_none_is_served_from_what_is_spilled_before_there_is_a_new_slab() {
+        let shelf = shelf(7);
+        let all = capacity(7) as usize;
+        shelf.spill(take_many(&shelf, all, 1_000));
+        let one = shelf.take_one();
+        assert_eq!((slabs_with_blocks(&shelf), shelf.lock().spilled[0].length()), (0, capacity(7) - 1));
+        let rest: Vec<_> = (1..all).map(|_| shelf.take_one()).collect();
+        assert!(shelf.lock().spilled.is_empty());
+        for block in rest.into_iter().chain([one]) {
+            // SAFETY: of this size, and unused.
+            unsafe { shelf.bring_home_one(block) };
+        }
+        release(&shelf);
+    }
+
+    #[test]
     fn spilled_chains_are_idle_if_nobody_has_needed_them_for_a_while() {
         let shelf = shelf(3);
         let spilled = |shelf: &Shelf| shelf.lock().spilled.len();
@@ -494,8 +546,9 @@ mod tests {
         assert_eq!(slabs_with_blocks(&shelf), 2);
         // SAFETY: as above.
         unsafe { shelf.bring_home_one(second) };
-        assert_eq!(slabs_with_blocks(&shelf), 1, "the second is whole, and the first has one");
+        assert_eq!(slabs_with_blocks(&shelf), 2, "the second is whole, and the first has one");
         shelf.bring_home(first);
+        assert_eq!(slabs_with_blocks(&shelf), 1, "one that is whole is enough");
         release(&shelf);
     }
 
@@ -505,6 +558,7 @@ mod tests {
         let slab = stock.slabs[0];
         // SAFETY: under the lock.
         assert_eq!(unsafe { slab.header() }.home.length(), unsafe { slab.header() }.carved);
+        assert!(stock.has_whole && stock.slabs.len() == 1);
         stock.leave(slab);
         // SAFETY: whole, and off the shelf.
         unsafe { slab.free() };

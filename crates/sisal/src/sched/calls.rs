@@ -2,6 +2,8 @@
 
 use super::shared::Phase;
 use super::worker::Worker;
+use crate::fiber::current;
+use crate::fiber::pool::Pool;
 use crate::fiber::waiter::Woken;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
@@ -12,17 +14,18 @@ impl Worker {
         let phase = self.shared.phase();
         phase == Phase::Ended
             || (phase == Phase::Stopping && !self.swept.get())
-            || self.owes_stacks()
+            || self.is_recalled()
             || !self.remote().pokes.is_empty()
             || self.may_leave()
     }
 
-    /// Does what was said to this worker or to all: ends waits that are cancelled, or all when the runtime stops and gives stacks
+    /// Does what was said to this worker or to all: ends waits that are cancelled, or all when the runtime stops, and gives memory
     /// back. True if fibers may have become ready by it.
     pub(super) fn heed_calls(&self) -> bool {
-        if self.owes_stacks() {
+        if self.is_recalled() {
             self.recall.set(self.shared.recall.load(Ordering::Relaxed));
             self.stacks.give_all(&self.shared);
+            current::with(|current| current.pool().map(Pool::spill));
         }
         let sweeps = self.shared.phase() != Phase::Running && !self.swept.replace(true);
         if sweeps {
@@ -31,7 +34,8 @@ impl Worker {
         self.heed_pokes() || sweeps
     }
 
-    fn owes_stacks(&self) -> bool {
+    /// Whether what it keeps at hand is wanted back: see [upkeep](super::upkeep).
+    fn is_recalled(&self) -> bool {
         self.shared.recall.load(Ordering::Relaxed) != self.recall.get()
     }
 

@@ -91,6 +91,8 @@ pub(crate) mod threads;
 #[cfg(not(modelled))]
 pub(crate) mod unpark;
 #[cfg(not(modelled))]
+pub(crate) mod upkeep;
+#[cfg(not(modelled))]
 #[cfg_attr(not(feature = "tracing"), path = "no_warning.rs")]
 mod warning;
 #[cfg(not(modelled))]

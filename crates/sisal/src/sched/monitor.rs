@@ -4,8 +4,8 @@
 //! are at a time, up to `max_workers`. (A fiber that says that it blocks its worker makes it stuck at once.) When no fresh work has waited for [`RETIRE_AFTER`], added workers retire: they take
 //! nothing fresh, and go when nothing is homed on them; if they are needed again first, they stay. A fiber that has held its
 //! worker for [`SLICE`] is asked to yield at its next call into the runtime; one that holds it for longer than is
-//! [allowed](super::blockers) is named, once for each place it was spawned at. And it gives back the memory of stacks that are
-//! no longer used, and of control blocks.
+//! [allowed](super::blockers) is named, once for each place it was spawned at. And it gives back [memory](super::upkeep) that is no longer
+//! used.
 //!
 //! # When it sleeps
 //! There is something to watch while fresh work waits and all workers are busy, while mail waits for a busy worker, while one is busy
@@ -22,7 +22,7 @@ use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::stillness::{Patrol, Vigil};
 use super::threads;
-use crate::fiber::pool::{self, Which};
+use super::upkeep::Upkeep;
 use crate::prim::atomic::{AtomicU32, Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::futex;
@@ -47,10 +47,6 @@ const RETIRE_AFTER: Duration = Duration::from_millis(50);
 /// How long it goes on looking when there is nothing to see, and how long it looks away while all workers sleep: what comes every now and then
 /// does not have to wake it each time.
 const LINGER: Duration = Duration::from_millis(10);
-/// So many free stacks with memory in them are worth giving back.
-pub(super) const TRIM_FROM: usize = 64;
-/// How long they stay as they are, since they may be used again. Only those that are not used for so long are given back.
-const TRIM_EVERY: Duration = Duration::from_millis(500);
 
 const AWAKE: u32 = 0;
 /// Sleeps until it is woken.
@@ -112,22 +108,6 @@ impl Watch {
     }
 }
 
-impl Shared {
-    /// Gives back the memory that nobody uses: of free stacks, and of control blocks that no worker has room for.
-    pub(crate) fn release_memory(&self) {
-        self.depot.trim();
-        self.others.trim();
-        pool::trim(Which::All);
-    }
-
-    /// Gives back as much of it as nobody has needed since the last time; whether there were stacks of the usual size among it.
-    fn release_idle_memory(&self) -> bool {
-        self.others.trim_idle();
-        pool::trim(Which::Idle);
-        self.depot.trim_idle().stacks > 0
-    }
-}
-
 /// What the monitor remembers of one worker.
 #[derive(Clone)]
 struct Seen {
@@ -158,9 +138,9 @@ pub(super) struct Monitor {
     last_waiting: Moment,
     /// When there was last something to watch.
     last_busy: Moment,
-    last_trim: Moment,
     vigil: Vigil,
     patrol: Patrol,
+    upkeep: Upkeep,
 }
 
 impl Monitor {
@@ -174,9 +154,9 @@ impl Monitor {
             now,
             last_waiting: now,
             last_busy: now,
-            last_trim: now,
             vigil: Vigil::default(),
             patrol: Patrol::new(now),
+            upkeep: Upkeep::new(now),
         }
     }
 
@@ -187,7 +167,7 @@ impl Monitor {
                 self.last_waiting = self.now;
             }
             self.look_at_workers();
-            self.trim();
+            self.upkeep.go(&self.shared, self.now);
             self.patrol.go(&self.shared, self.now);
             let vigil = self.vigil.keep(&self.shared, self.now);
             if self.workers_need_it() {
@@ -316,22 +296,6 @@ impl Monitor {
         }
     }
 
-    /// Gives memory back that has not been needed for a while, now and then.
-    fn trim(&mut self) {
-        if self.has_dirty() && self.now.since(self.last_trim) >= TRIM_EVERY {
-            if self.shared.release_idle_memory() {
-                // So what the workers keep at hand is not needed either. When they have given it back, it is trimmed, and the arenas with it.
-                self.shared.recall.fetch_add(1, Ordering::Relaxed);
-                self.shared.wake_all();
-            }
-            self.last_trim = Moment::now();
-        }
-    }
-
-    fn has_dirty(&self) -> bool {
-        self.shared.depot.dirty() >= TRIM_FROM || self.shared.others.dirty() > 0 || pool::has_spilled()
-    }
-
     fn workers_need_it(&self) -> bool {
         self.is_urgent()
             || (0..self.shared.remotes.len()).any(|worker| self.delays_others(worker))
@@ -363,7 +327,7 @@ impl Monitor {
         fence(Ordering::SeqCst);
         let is_asked = vigil.is_none() && self.shared.is_asked_about_stillness();
         if !self.workers_need_it() && !is_asked && self.shared.phase() != Phase::Ended {
-            let trim = self.has_dirty().then_some(TRIM_EVERY);
+            let trim = self.upkeep.interval(&self.shared);
             let timeout = [vigil, trim, self.patrol.time_left(&self.shared)].into_iter().flatten().min();
             let kind = if trim.is_some() { NAPPING } else { ASLEEP };
             // It may have been woken by now, and must not forget that.

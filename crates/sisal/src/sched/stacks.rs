@@ -1,7 +1,7 @@
 //! A worker's few hot stacks, in front of the depot.
 
-use super::monitor::TRIM_FROM;
 use super::shared::Shared;
+use super::upkeep::TRIM_FROM;
 use crate::prim::atomic::{Ordering, fence};
 use sisal_context::stack::{SizeClass, Stack};
 use std::cell::RefCell;

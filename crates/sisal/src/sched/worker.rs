@@ -93,7 +93,7 @@ pub(crate) struct Worker {
     pub(super) fuel: Cell<u32>,
     /// A fiber on its way to a stack of its own.
     pub(super) starting: Cell<Option<FiberRef>>,
-    /// The last recall of stacks this worker has followed.
+    /// The last recall of memory this worker has followed.
     pub(super) recall: Cell<u32>,
     /// What was last seen at each worker.
     pub(super) sightings: Box<[Cell<Sighting>]>,

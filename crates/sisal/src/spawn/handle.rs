@@ -203,7 +203,7 @@ pub struct Stats {
     pub workers: usize,
     /// Stacks that fibers or workers have at this moment.
     pub stacks_in_use: usize,
-    /// Address space mapped for stacks. Only a small part of it is memory.
+    /// Address space mapped for stacks, but for what is kept ready for more. Only a small part of it is memory.
     pub stack_bytes_mapped: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What all ways to spawn have in common: a place under `max_fibers`, the allocation, the queue.
+//! What all ways to spawn have in common: a place under `max_fibers`, the block, the queue.
 #![allow(unsafe_code, reason = "the first handle of a fiber is made here")]
 
 use super::error::{SpawnError, SpawnErrorKind};

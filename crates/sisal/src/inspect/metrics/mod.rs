@@ -161,7 +161,7 @@ pub struct StackMetrics {
     pub in_use: usize,
     /// Their address space. Only the pages that were touched are memory.
     pub in_use_bytes: usize,
-    /// All address space mapped for stacks.
+    /// All address space mapped for stacks, but for what is kept ready for more: at most as much again, and a GiB.
     pub mapped_bytes: usize,
 }
 
