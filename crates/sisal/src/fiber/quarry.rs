@@ -31,10 +31,12 @@ fn with_free<R>(f: impl FnOnce(&mut Vec<NonNull<u8>>) -> R) -> R {
 /// Memory for one slab, with anything in it.
 pub(super) fn take() -> NonNull<u8> {
     with_free(Vec::pop).unwrap_or_else(|| {
-        let mut piece = map_piece();
+        // Where there is not enough for many, there may be for one.
+        let piece = map_slabs(PIECE).or_else(|| map_slabs(1));
+        let mut piece = piece.unwrap_or_else(|| handle_alloc_error(Layout::new::<[u8; SLAB]>()));
         let first = piece.next();
         with_free(|free| free.extend(piece));
-        first.unwrap_or_else(|| unreachable!("INVARIANT: a piece has several"))
+        first.unwrap_or_else(|| unreachable!("INVARIANT: a piece is not empty"))
     })
 }
 
@@ -51,18 +53,17 @@ pub(super) unsafe fn give(slab: NonNull<u8>) {
     with_free(|free| free.push(slab));
 }
 
-/// The slabs of a new piece.
-fn map_piece() -> impl Iterator<Item = NonNull<u8>> {
+/// A new piece of so many slabs, if the kernel has as much.
+fn map_slabs(count: usize) -> Option<impl Iterator<Item = NonNull<u8>>> {
     // One more, since the kernel knows nothing of our alignment. What lies before the first and behind the last is never touched.
-    let bytes = (PIECE + 1) * SLAB;
+    let bytes = (count + 1) * SLAB;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
-    let mapped = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) };
-    let start = mapped.ok().and_then(|start| NonNull::new(start.cast::<u8>()));
-    let start = start.unwrap_or_else(|| handle_alloc_error(Layout::new::<[u8; SLAB]>()));
+    let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }.ok()?;
+    let start = NonNull::new(start.cast::<u8>())?;
     let before = start.addr().get().next_multiple_of(SLAB) - start.addr().get();
     // SAFETY: less than a slab before the first, so all of them are within the mapping.
-    (0..PIECE).map(move |slab| unsafe { start.add(before + slab * SLAB) })
+    Some((0..count).map(move |slab| unsafe { start.add(before + slab * SLAB) }))
 }
 
 #[cfg(test)]
