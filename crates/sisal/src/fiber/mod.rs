@@ -38,7 +38,9 @@ pub(crate) mod pool;
 #[cfg(not(modelled))]
 mod quarry;
 #[cfg(not(modelled))]
-mod slabs;
+mod shelves;
+#[cfg(not(modelled))]
+mod slab;
 #[cfg(not(modelled))]
 #[cfg_attr(not(feature = "tracing"), path = "no_spans.rs")]
 pub(crate) mod spans;

@@ -4,8 +4,9 @@
 #![allow(unsafe_code, reason = "raw memory is handed out and taken back")]
 
 use super::current;
-pub(crate) use super::slabs::Which;
-use super::slabs::{self, Chain, LINE, SHELVES, SIZES};
+pub(crate) use super::shelves::Which;
+use super::shelves::{self, SHELVES, SIZES};
+use super::slab::{Chain, LINE};
 use crate::prim::fork;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
@@ -87,12 +88,12 @@ impl Pool {
 /// Whether there is something for [`trim`] to do.
 #[inline]
 pub(crate) fn has_spilled() -> bool {
-    slabs::have_spilled()
+    shelves::have_spilled()
 }
 
 /// Gives blocks that no worker keeps back; whether there were any.
 pub(crate) fn trim(which: Which) -> bool {
-    slabs::bring_spilled_home(which)
+    shelves::bring_spilled_home(which)
 }
 
 /// Which size serves `layout`, if one does. Under the address sanitizer none: what is used after it was freed is seen only if the

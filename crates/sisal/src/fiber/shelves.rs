@@ -1,139 +1,22 @@
-//! Memory for control blocks: slabs of many blocks of one size, and which of those are free. What workers keep of them is the pool's.
+//! Shelves: all slabs of a size, and which of their blocks are free. What workers keep of them is the pool's.
 //!
-//! A block is a multiple of a cache line long and starts on one. A slab is aligned to its size, so that a block's address says where it
-//! belongs. It starts with a [`Header`]; all the rest are blocks, an odd number of lines apart, so that their first lines share no few
-//! sets of the processor's caches.
+//! The headers of slabs are read and written under the lock of their [`Shelf`] only. A slab is *whole* if all of its blocks are at home.
+//! One whole slab of each size is kept, so that a few fibers that come and go don't cost one each time; more give their memory back.
 //!
-//! ```text
-//!   |header|block|block|block|block|  ...  |block|block|  ...  |
-//!                                          carved: from here on none was ever handed out, and no page is touched
-//! ```
-//!
-//! Headers are read and written under the lock of their size's [`Shelf`] only. A slab is *whole* if all of its blocks are at home. One
-//! whole slab of each size is kept, so that a few fibers that come and go don't cost one each time; more give their memory back.
+//! What a worker has no room for is *spilled*, a chain at a time: it serves whoever needs blocks next, and is brought home by the monitor
+//! if nobody does, which is not the business of a worker with a million fibers to end.
 #![allow(unsafe_code, reason = "raw memory is handed out and taken back")]
 
-use super::quarry::{self, SLAB};
+use super::slab::{Chain, Slab, capacity, stride};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Blocks come in multiples of this, and are aligned to it.
-pub(super) const LINE: usize = 64;
 
 /// The number of sizes that slabs are made for: up to half a KiB. Larger ones have large closures, and are rare.
 pub(super) const SIZES: usize = 8;
 
 /// How many blocks are brought home under the lock at a time, so that nobody waits long for it.
 const BATCH: usize = 128;
-
-/// A block that waits for its next fiber.
-struct FreeBlock {
-    next: Option<NonNull<FreeBlock>>,
-}
-
-/// Blocks of one size.
-#[derive(Copy, Clone, Default)]
-pub(super) struct Chain {
-    first: Option<NonNull<FreeBlock>>,
-    length: u32,
-}
-
-// SAFETY: a chain owns its blocks.
-unsafe impl Send for Chain {}
-
-impl Chain {
-    pub(super) const EMPTY: Chain = Chain { first: None, length: 0 };
-
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.first.is_none()
-    }
-
-    #[inline]
-    pub(super) fn length(&self) -> u32 {
-        self.length
-    }
-
-    #[inline]
-    pub(super) fn pop(&mut self) -> Option<NonNull<u8>> {
-        let block = self.first?;
-        // SAFETY: blocks in a chain are free memory in which `push` wrote a `FreeBlock`.
-        self.first = unsafe { block.as_ref() }.next;
-        self.length -= 1;
-        Some(block.cast())
-    }
-
-    /// # Safety
-    /// The block is of the chain's size, and nobody uses it any more.
-    #[inline]
-    pub(super) unsafe fn push(&mut self, block: NonNull<u8>) {
-        let block = block.cast::<FreeBlock>();
-        // SAFETY: it is free, and at least a line long.
-        unsafe { block.write(FreeBlock { next: self.first }) };
-        self.first = Some(block);
-        self.length += 1;
-    }
-}
-
-/// What stands at the start of a slab.
-struct Header {
-    /// The blocks that are at home, of those that were handed out.
-    home: Chain,
-    /// How many blocks were ever handed out: the first ones.
-    carved: u32,
-    /// Where it is among those with blocks to hand out, if it is.
-    place: Option<u32>,
-}
-
-/// A slab, by its address. Its header belongs to whoever has its shelf's lock.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Slab(NonNull<u8>);
-
-// SAFETY: it is an address; what may be done with it is said at each use.
-unsafe impl Send for Slab {}
-
-impl Slab {
-    #[cold]
-    fn new() -> Slab {
-        let memory = quarry::take();
-        // SAFETY: it is large enough, aligned, and nobody else's.
-        unsafe { memory.cast::<Header>().write(Header { home: Chain::EMPTY, carved: 0, place: None }) };
-        Slab(memory)
-    }
-
-    /// # Safety
-    /// The block came from a slab.
-    unsafe fn of(block: NonNull<u8>) -> Slab {
-        let within = block.addr().get() % SLAB;
-        // SAFETY: a slab is aligned to its size, so its start is that far below, in the same allocation.
-        Slab(unsafe { block.sub(within) })
-    }
-
-    /// # Safety
-    /// The caller has the shelf's lock, and no other reference from here.
-    unsafe fn header<'a>(self) -> &'a mut Header {
-        // SAFETY: written by `new`; the rest is the caller's promise.
-        unsafe { self.0.cast().as_mut() }
-    }
-
-    /// # Safety
-    /// All its blocks are at home, and no shelf has it.
-    unsafe fn free(self) {
-        // SAFETY: taken by `new`; nobody uses it any more.
-        unsafe { quarry::give(self.0) };
-    }
-}
-
-/// How far apart blocks of a size are.
-const fn stride(size: usize) -> usize {
-    ((size + 1) | 1) * LINE
-}
-
-/// How many blocks of a size a slab has.
-const fn capacity(size: usize) -> u32 {
-    ((SLAB - LINE) / stride(size)) as u32
-}
 
 /// All slabs of one size, and chains of blocks on their way home.
 pub(super) struct Shelf {
@@ -146,7 +29,6 @@ struct Stock {
     slabs: Vec<Slab>,
     /// Whether one of them is whole.
     has_whole: bool,
-    /// What workers have no room for: brought home by whoever has time for it, which is not a worker with a million fibers to end.
     spilled: Vec<Chain>,
     /// The fewest spilled chains there were since idle ones were last brought home: so many nobody has needed.
     idle: usize,
@@ -171,13 +53,6 @@ struct Grant {
     home: Chain,
     carved: NonNull<u8>,
     count: u32,
-}
-
-impl Header {
-    /// One that is new counts as none: it is handed out from at once.
-    fn is_whole(&self) -> bool {
-        self.carved > 0 && self.home.length() == self.carved
-    }
 }
 
 impl Shelf {
@@ -343,8 +218,7 @@ impl Stock {
         self.has_whole &= !header.is_whole();
         let home = std::mem::take(&mut header.home);
         let count = if home.is_empty() { want.min(capacity(size) - header.carved) } else { 0 };
-        // SAFETY: `carved` is at most the capacity, so this is within the slab.
-        let carved = unsafe { slab.0.add(LINE + header.carved as usize * stride(size)) };
+        let carved = slab.block(size, header.carved);
         header.carved += count;
         self.leave_if_exhausted(slab, size);
         Grant { home, carved, count }
@@ -399,6 +273,7 @@ pub(super) fn bring_spilled_home(which: Which) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slab::LINE;
     use super::*;
     use std::collections::HashSet;
 
@@ -432,16 +307,6 @@ mod tests {
             }
         }
         taken
-    }
-
-    #[test]
-    fn blocks_lie_apart_within_their_slab_an_odd_number_of_lines_from_one_to_the_next() {
-        for size in 0..SIZES {
-            assert!(stride(size) >= (size + 1) * LINE);
-            assert_eq!(stride(size) / LINE % 2, 1);
-            assert!(LINE + capacity(size) as usize * stride(size) <= SLAB);
-            assert!(size_of::<Header>() <= LINE);
-        }
     }
 
     #[test]
