@@ -151,8 +151,8 @@ impl Depot {
         trimmed
     }
 
-    /// As [`trim`](Depot::trim), of as many stacks only as were free and resident all the time since this was last called: so many nobody
-    /// has needed. For whoever calls it now and then while others take and give.
+    /// As [`trim`](Depot::trim), of as many stacks of each class only as were free and resident all the time since this was last called: so
+    /// many nobody has needed. For whoever calls it now and then while others take and give.
     ///
     /// ```
     /// use sisal_context::stack::{Depot, SizeClass};

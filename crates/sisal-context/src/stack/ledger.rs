@@ -6,8 +6,8 @@
 //! pages are the warmest), the lowest numbered arena of the class that has room, and if there is none the
 //! depot makes one and adds it, in memory cut from the tract that was mapped ahead, or from a new one.
 //!
-//! *Idle* are as many dirty slots as there were at least, at any time since idle ones were last trimmed: whoever took stacks meanwhile got
-//! along without them. The others are kept, those in arenas with low numbers, which mostly are the next to be taken.
+//! *Idle* are as many dirty slots of a class as there were at least, at any time since idle ones were last trimmed: whoever took stacks
+//! meanwhile got along without them. The others are kept, those in arenas with low numbers, which mostly are the next to be taken.
 //!
 //! *Trimming* is done in batches, so that few stacks are withheld at a time:
 //! 1. [`Ledger::begin_trim`], locked: takes arenas that are entirely free, but for each class's current
@@ -40,8 +40,6 @@ pub(super) struct Ledger {
     /// INVARIANT: sums over `arenas`; `in_use` also counts stacks reserved but not yet taken.
     counts: Counts,
     slots: usize,
-    /// The fewest dirty slots that there were since [`Ledger::pass_over_idle`].
-    idle: usize,
     /// Where the next arenas come from.
     tract: Option<Tract>,
 }
@@ -52,6 +50,17 @@ struct Pool {
     current: Option<u32>,
     /// Arenas with a free slot.
     room: IndexSet,
+    dirty: usize,
+    /// The fewest dirty slots that there were since [`Ledger::pass_over_idle`].
+    idle: usize,
+}
+
+impl Pool {
+    /// One of its arenas had so many dirty slots, and has so many now.
+    fn note_dirty(&mut self, before: usize, after: usize) {
+        self.dirty = self.dirty - before + after;
+        self.idle = self.idle.min(self.dirty);
+    }
 }
 
 /// Memory on its way back to the kernel.
@@ -70,16 +79,34 @@ pub(super) struct Batch {
 pub(super) struct Pass {
     /// The number of the next arena.
     next: usize,
-    /// Dirty slots to pass over first.
+    /// By class.
+    shares: [Share; SizeClass::COUNT],
+}
+
+/// What a pass has to do with the dirty slots of one class.
+#[derive(Copy, Clone)]
+struct Share {
+    /// So many are passed over first.
     keep: usize,
-    /// Dirty slots to trim then.
+    /// So many are trimmed then.
     trim: usize,
 }
 
 impl Pass {
     /// Trims everything.
     pub(super) fn over_all() -> Pass {
-        Pass { next: 0, keep: 0, trim: usize::MAX }
+        Pass { next: 0, shares: [Share { keep: 0, trim: usize::MAX }; SizeClass::COUNT] }
+    }
+}
+
+impl Share {
+    /// How many of the dirty slots of an arena are to be trimmed.
+    fn take(&mut self, dirty: usize) -> usize {
+        let passed_over = self.keep.min(dirty);
+        let trimmed = self.trim.min(dirty - passed_over);
+        self.keep -= passed_over;
+        self.trim -= trimmed;
+        trimmed
     }
 }
 
@@ -152,9 +179,9 @@ impl Ledger {
 
     /// A pass over the idle slots; from now on it is counted anew which are.
     pub(super) fn pass_over_idle(&mut self) -> Pass {
-        let pass = Pass { next: 0, keep: self.counts.dirty - self.idle, trim: self.idle };
-        self.idle = self.counts.dirty;
-        pass
+        let shares = self.pools.each_ref().map(|pool| Share { keep: pool.dirty - pool.idle, trim: pool.idle });
+        self.pools.iter_mut().for_each(|pool| pool.idle = pool.dirty);
+        Pass { next: 0, shares }
     }
 
     /// Starts on the next arenas of the pass. None if it is over; a batch may be empty before that.
@@ -169,11 +196,9 @@ impl Ledger {
                 return (!batch.is_empty()).then_some(batch);
             };
             pass.next = index + 1;
-            let dirty = self.arena(index as u32).dirty();
-            let passed_over = pass.keep.min(dirty);
-            let trimmed = pass.trim.min(dirty - passed_over);
-            pass.keep -= passed_over;
-            pass.trim -= trimmed;
+            let arena = self.arena(index as u32);
+            let (class, dirty) = (arena.class(), arena.dirty());
+            let trimmed = pass.shares[class.index()].take(dirty);
             self.begin_trim_of(index as u32, dirty - trimmed, &mut batch);
         }
         Some(batch)
@@ -239,11 +264,12 @@ impl Ledger {
     fn update<R>(&mut self, index: u32, change: impl FnOnce(&mut Arena) -> R) -> R {
         let arena = self.arenas[index as usize].as_mut();
         let arena = arena.expect("an arena with stacks out, or in a set of the ledger, is in its place");
-        self.counts.dirty -= arena.dirty();
-        let result = change(arena);
-        self.counts.dirty += arena.dirty();
-        self.idle = self.idle.min(self.counts.dirty);
         let pool = &mut self.pools[arena.class().index()];
+        let before = arena.dirty();
+        let result = change(arena);
+        let after = arena.dirty();
+        self.counts.dirty = self.counts.dirty - before + after;
+        pool.note_dirty(before, after);
         pool.room.set(index as usize, arena.has_room());
         result
     }
@@ -264,9 +290,10 @@ impl Ledger {
         self.counts.arenas -= 1;
         self.counts.mapped_bytes -= arena.bytes();
         self.counts.dirty -= arena.dirty();
-        self.idle = self.idle.min(self.counts.dirty);
         self.slots -= arena.slots();
-        self.pools[arena.class().index()].room.remove(index as usize);
+        let pool = &mut self.pools[arena.class().index()];
+        pool.note_dirty(arena.dirty(), 0);
+        pool.room.remove(index as usize);
         self.to_trim.remove(index as usize);
         arena
     }

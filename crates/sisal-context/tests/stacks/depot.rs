@@ -158,6 +158,20 @@ fn stacks_are_idle_if_nobody_has_needed_them_since_the_last_time() {
 }
 
 #[test]
+fn a_stack_in_use_now_and_then_keeps_none_of_another_size() {
+    let depot = Depot::new(None);
+    let idle = take(&depot, CLASS, 10);
+    give(&depot, &idle);
+    for round in 0..3 {
+        let busy = take(&depot, SizeClass::for_usable(4 << 10).unwrap(), 1);
+        give(&depot, &busy);
+        let trimmed = depot.trim_idle();
+        assert_eq!(trimmed.stacks, if round == 1 { 10 } else { 0 }, "round {round}");
+    }
+    assert_eq!(depot.dirty(), 1);
+}
+
+#[test]
 fn an_arena_kept_as_last_used_is_released_once_another_is() {
     let depot = Depot::new(None);
     let stacks = take(&depot, CLASS, 65);

@@ -50,7 +50,7 @@ fn what_was_mapped_ahead_goes_with_the_arenas() {
 }
 
 #[test]
-fn what_was_mapped_ahead_is_in_nobodys_way() {
+fn what_was_mapped_ahead_is_given_up_for_stacks_of_another_size() {
     assert_succeeds("what was mapped ahead in the way");
 }
 
@@ -104,10 +104,10 @@ fn trim_what_was_mapped_ahead() {
 fn take_what_was_mapped_ahead_for_others() {
     let depot = Depot::new(None);
     // One more than fills the arenas of all tracts up to then, so that the next tract has much left.
-    let stacks = take(&depot, CLASS, 32 * 64 + 1);
+    let stacks = take(&depot, CLASS, 16 * 64 + 1);
     limit_address_space(address_space() + (200 << 20));
     let large = take(&depot, SizeClass::for_usable(100 << 20).unwrap(), 1);
-    assert_eq!(large.len(), 1, "an arena of 256 MiB, where 200 and what was mapped ahead are left");
+    assert_eq!(large.len(), 1, "an arena of 256 MiB, where 200 are left, and 243 of what was mapped ahead");
     give(&depot, &large);
     give(&depot, &stacks);
 }

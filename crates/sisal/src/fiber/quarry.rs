@@ -60,6 +60,10 @@ fn map_slabs(count: usize) -> Option<impl Iterator<Item = NonNull<u8>>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice disturbs nobody.
     let start = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }.ok()?;
+    if !cfg!(miri) {
+        // SAFETY: it is ours. One fiber is not to take two megabytes. Refused where the kernel has no huge pages, which is as good.
+        unsafe { madvise(start, bytes, Advice::LinuxNoHugepage) }.ok();
+    }
     let start = NonNull::new(start.cast::<u8>())?;
     let before = start.addr().get().next_multiple_of(SLAB) - start.addr().get();
     // SAFETY: less than a slab before the first, so all of them are within the mapping.

@@ -34,13 +34,13 @@ impl Worker {
 
     /// Sleeps until there may be something to do; true if the worker is to go instead.
     pub(super) fn rest(&self) -> bool {
+        if pool::has_spilled() {
+            self.shared.watch.ask_to_trim();
+        }
         if self.may_leave() {
             // If this was the last one that had a fiber, nobody else will see that none is left.
             self.shared.end_if_quiescent();
             return true;
-        }
-        if pool::has_spilled() {
-            self.shared.watch.ask_to_trim();
         }
         let (idle, bed) = (&self.shared.idle, &self.remote().bed);
         let takes_fresh = self.takes_fresh();

@@ -49,7 +49,7 @@ impl Shared {
 
     /// Says something to all workers: those who sleep are woken.
     pub(crate) fn wake_all(&self) {
-        // ORDERING: pairs with the fence in `Idle::announce`: what is said (a phase, a worker's life, a recall of stacks) was written before;
+        // ORDERING: pairs with the fence in `Idle::announce`: what is said (a phase, a worker's life, a recall of memory) was written before;
         // a worker announces its sleep, fences, and looks for it in `is_called`. So either we see that it sleeps, or it sees what is said.
         fence(Ordering::SeqCst);
         for (worker, remote) in self.remotes.iter().enumerate() {

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 /// The most stacks a worker keeps for itself. Beyond that half of them go to the depot.
 const MOST_HOT: usize = 64;
 
-/// How many stacks are fetched at a time. A whole arena's: their guards are installed together.
+/// How many stacks are fetched at a time: half an arena.
 const FETCH: usize = 32;
 
 /// See the [module](self). Holds stacks of the runtime's own size class; others come from and go to a depot of their own.

@@ -1,8 +1,11 @@
 //! When memory that nobody needs any more is given back: that of free stacks, and of control blocks.
 //!
 //! The monitor sees to it every [`EVERY`] while there is much. Only what was free all that time is given back, since the rest may be
-//! needed as soon again. If there was any, workers are *recalled*: they give what they keep at hand to the depots. That goes too if
-//! nobody needs it for as long, however little it is.
+//! needed as soon again. If there was any of what workers keep at hand, they are *recalled*: they give theirs to the depots. That goes too
+//! if nobody needs it for as long, however little it is. A runtime that does nothing has nothing left to trim after two recalls.
+//!
+//! Control blocks are those of all runtimes of the process: what the monitor of one finds idle may have been another's, and it recalls
+//! its own workers only.
 
 use super::shared::Shared;
 use crate::fiber::pool::{self, Which};
@@ -29,7 +32,7 @@ impl Upkeep {
         Upkeep { last: now, to_come: 0 }
     }
 
-    /// How long until it is time to look, if there is something to look after.
+    /// How long the monitor may look away, if there is something to look after.
     pub(super) fn interval(&self, shared: &Shared) -> Option<Duration> {
         (self.to_come > 0 || shared.has_much_to_release()).then_some(EVERY)
     }
@@ -39,9 +42,8 @@ impl Upkeep {
         if self.interval(shared).is_none_or(|interval| now.since(self.last) < interval) {
             return;
         }
-        let was_recalled = self.to_come > 0;
         self.to_come = if shared.has_anything_to_release() { self.to_come.saturating_sub(1) } else { 0 };
-        if shared.release_idle_memory() && !was_recalled {
+        if shared.release_idle_memory() {
             shared.recall.fetch_add(1, Ordering::Relaxed);
             shared.wake_all();
             self.to_come = AFTER_RECALL;
@@ -58,9 +60,10 @@ impl Shared {
         pool::trim(Which::All);
     }
 
-    /// Gives back as much of it as nobody has needed since the last time; whether there was any.
+    /// Gives back as much of it as nobody has needed since the last time; whether there was any of what workers keep at hand.
     fn release_idle_memory(&self) -> bool {
-        let stacks = self.depot.trim_idle().stacks + self.others.trim_idle().stacks;
+        self.others.trim_idle();
+        let stacks = self.depot.trim_idle().stacks;
         let blocks = pool::trim(Which::Idle);
         stacks > 0 || blocks
     }
