@@ -15,7 +15,7 @@
 //!
 //! All arenas are cut from memory that is mapped with the same flags ([`Tract`]), and lie side by side, so the kernel merges them into
 //! one mapping (VMA), if their guards are markers or canaries.
-#![allow(unsafe_code, reason = "advises memory")]
+#![allow(unsafe_code, reason = "has guards installed in raw memory")]
 
 use super::advise;
 use super::guard;

@@ -12,8 +12,8 @@
 //!   [`hogs`]: fibers that compute for long.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
 //! - [`stillness`]: noticing that nothing will ever run again, and that some wait for one another.
-//! - [`monitor`]: the thread that watches workers; [`blockers`]: what it says of those that block them; [`overflow`]: what is said when
-//!   a stack ends.
+//! - [`monitor`]: the thread that watches workers; [`blockers`]: what it says of those that block them; [`upkeep`]: when it gives memory
+//!   back; [`overflow`]: what is said when a stack ends.
 //! - [`threads`]: how workers start and go; [`grow`]: code on a bigger stack; [`counts`]: what has been done,
 //!   [`latency`]: and how soon.
 //! - [`events`]: what is recorded while somebody traces, [`names`]: and the names to it; [`record`]: what a worker records.
