@@ -234,6 +234,8 @@ fn fibers_share_a_file_where_no_thread_can_be_had() {
         let path = folder.join("file");
         let file = File::create(&path).unwrap();
         let runtime = background(1);
+        // Its worker has started, and has what it needs.
+        runtime.run(|| ());
         // Room for what is small; not for the stack of a thread.
         let all = Some(linux::mapped() as u64 + (1 << 20));
         rustix::process::setrlimit(
