@@ -183,7 +183,9 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     #[cold]
     #[inline(never)]
     fn settle(&self, me: FiberRef, place: Place) -> RB {
-        if !self.reclaim() {
+        let is_ours = self.reclaim();
+        worker::with_current(|worker| worker.into_iter().for_each(|worker| worker.note_offer(!is_ours)));
+        if !is_ours {
             return self.wait(me, place).unwrap_or_else(|payload| resume_unwind(payload));
         }
         me.take_back(self.as_job());

@@ -74,6 +74,7 @@ impl<'a> Armed<'a> {
                 let now = worker.read_clock();
                 // SAFETY: the timer is in its caller's frame, and removed when the guard goes.
                 unsafe { worker.arm(timer, expiry, now) };
+                worker.expect_something();
             }
             None => scope.expiry.set(expiry),
         });

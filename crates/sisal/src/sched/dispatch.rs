@@ -149,9 +149,12 @@ impl Worker {
         fiber.set_home(self.index, self.thread);
         fiber.state.start();
         self.set_current(Some(fiber));
-        if !self.remote().presence.is_empty() && self.shared.watch.is_asleep() {
-            // Somebody has to see whether those who wait here are delayed.
-            self.shared.watch.wake();
+        if !self.remote().presence.is_empty() {
+            self.expect_something();
+            if self.shared.watch.is_asleep() {
+                // Somebody has to see whether those who wait here are delayed.
+                self.shared.watch.wake();
+            }
         }
         // SAFETY: a fresh fiber comes out of the queues once, and is called by the worker that got it. If its closure is not
         // `Send`, it is pinned to this worker.

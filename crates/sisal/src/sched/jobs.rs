@@ -2,7 +2,8 @@
 //!
 //! The open jobs of a fiber form a list in its own frames, the newest first. Nobody else sees it, so a job is put there and taken back by a
 //! few plain stores. Jobs are *exposed*, the oldest first, since that is mostly the biggest,
-//! - when somebody is hungry: every so many forks the fiber looks, and at once when a worker that searches asks;
+//! - when somebody is hungry: every so many forks the fiber looks, and at once when a worker that searches asks; while all are busy and nothing
+//!   else can come, it waits to be told (see [`countdown`](super::countdown));
 //! - all of them when the fiber waits or gives way: its first half may wait for what is in the second.
 //!
 //! An exposed job is a fresh fiber like any other: others steal it, it may wait, and if it is not stolen its own worker runs it. It takes
@@ -11,6 +12,7 @@
 
 use super::poke::poke;
 use super::search::LISTEN_EVERY;
+use super::shared::Shared;
 use super::worker::Worker;
 use crate::fiber::body;
 use crate::fiber::end::Freeing;
@@ -50,6 +52,36 @@ impl Looks {
     }
 }
 
+/// How long jobs are kept back after one was offered to the hungry in vain, in nanoseconds: twice as long each time, up to the most. It was
+/// too small to be worth a theft, or its owner took it back in time; and to offer one may mean to wake somebody (`tree-10`).
+const KEEP_BACK: u64 = 10_000;
+const KEEP_BACK_MOST: u64 = 1_000_000;
+
+/// When a job may be offered to the hungry.
+#[derive(Copy, Clone, Default)]
+pub(super) struct Offers {
+    not_before: Moment,
+    /// Zero if the last one was taken.
+    keep_back: u64,
+}
+
+impl Offers {
+    fn may_offer(self, now: Moment) -> bool {
+        now >= self.not_before
+    }
+
+    /// One is offered.
+    fn offered(self, now: Moment) -> Offers {
+        Offers { not_before: Moment(now.0 + self.keep_back), ..self }
+    }
+
+    /// One that others have seen was taken by one of them, or by its owner.
+    fn ended(self, was_taken: bool) -> Offers {
+        let keep_back = if was_taken { 0 } else { (self.keep_back * 2).clamp(KEEP_BACK, KEEP_BACK_MOST) };
+        Offers { keep_back, ..self }
+    }
+}
+
 impl Worker {
     /// Called at every fork, which puts `job` aside: now and then, and when it is asked to, the worker looks around.
     #[inline]
@@ -62,6 +94,12 @@ impl Worker {
     /// Makes the next fork look around: much time has passed since the last one.
     pub(crate) fn look_at_next_fork(&self) {
         self.remote().told.forks_to_look.end();
+    }
+
+    /// From now on something is to be expected here: forks count again.
+    #[inline]
+    pub(crate) fn expect_something(&self) {
+        self.remote().told.forks_to_look.rouse();
     }
 
     #[cold]
@@ -82,12 +120,36 @@ impl Worker {
                 self.give_way(me, place);
             }
         }
-        if !self.remote().ring.is_empty() || !self.shared.idle.has_hungry() {
-            return;
+        if !self.shared.idle.has_hungry() {
+            return self.be_calm(me);
         }
-        if let Some(oldest) = me.hidden().last() {
+        let offers = self.offers.get();
+        if self.remote().ring.is_empty()
+            && offers.may_offer(now)
+            && let Some(oldest) = me.hidden().last()
+        {
+            self.offers.set(offers.offered(now));
             self.expose(me, oldest);
         }
+    }
+
+    /// A job that others have seen was taken by one of them, or by its owner.
+    pub(crate) fn note_offer(&self, was_taken: bool) {
+        self.offers.set(self.offers.get().ended(was_taken));
+    }
+
+    /// Nobody is hungry: if nothing else is to be expected here either, `me` need not look around before it is told to. The protocol is
+    /// that of the [countdown](super::countdown).
+    fn be_calm(&self, me: FiberRef) {
+        let is_alone = self.remote().presence.homed() == usize::from(me.is_homed.get());
+        if !is_alone || self.timers.len() > 0 || !self.pinned.is_empty() {
+            return;
+        }
+        let told = &self.remote().told;
+        self.shared.calm.begin(&told.forks_to_look, || {
+            let must_yield = told.must_yield.load(Ordering::Relaxed) != 0;
+            must_yield || self.is_called() || !self.nothing_to_resume() || self.shared.idle.has_hungry()
+        });
     }
 
     /// The fiber is about to leave its stack.
@@ -134,6 +196,13 @@ impl Worker {
     }
 }
 
+impl Shared {
+    /// Something that concerns all who fork was published, and a full fence came after: who is calm looks around.
+    pub(super) fn rouse_forkers(&self) {
+        self.calm.rouse_all(self.remotes.iter().map(|remote| &remote.told.forks_to_look));
+    }
+}
+
 /// What runs an exposed job, unless its owner has.
 struct Offer {
     job: NonNull<Job>,
@@ -150,5 +219,28 @@ impl Offer {
         if let Some(token) = owner {
             super::unpark::unpark(token);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_nobody_takes_are_offered_less_and_less_until_one_is_taken() {
+        let mut offers = Offers::default();
+        let mut now = Moment(1);
+        let mut gaps = Vec::new();
+        for _ in 0..10 {
+            assert!(offers.may_offer(now));
+            offers = offers.offered(now).ended(false);
+            let gap = (0..).find(|gap| offers.may_offer(Moment(now.0 + gap * KEEP_BACK))).unwrap();
+            now = Moment(now.0 + gap * KEEP_BACK);
+            gaps.push(gap);
+        }
+        assert_eq!(gaps[..6], [0, 1, 2, 4, 8, 16]);
+        assert_eq!(gaps[9] * KEEP_BACK, KEEP_BACK_MOST);
+        offers = offers.offered(now).ended(true).offered(now);
+        assert!(offers.may_offer(now));
     }
 }

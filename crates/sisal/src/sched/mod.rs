@@ -26,7 +26,7 @@ pub(crate) mod alarm;
 pub(crate) mod blockers;
 #[cfg(not(modelled))]
 pub(crate) mod calls;
-#[cfg(not(modelled))]
+#[cfg(any(not(modelled), all(test, loom)))]
 mod countdown;
 #[cfg(not(modelled))]
 pub(crate) mod counts;

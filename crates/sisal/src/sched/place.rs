@@ -39,6 +39,7 @@ impl Worker {
         self.remote().shown.counts.spawned.increment();
         // SAFETY: fresh from its allocation.
         unsafe { self.pinned.push(fiber.as_ptr()) };
+        self.expect_something();
     }
 
     /// Queues a fresh fiber with the worker that homes fewest; others may still take it.
@@ -215,12 +216,12 @@ impl Shared {
     pub(crate) fn send(&self, worker: usize, fiber: FiberRef) {
         let remote = &self.remotes[worker];
         // SAFETY: the fiber is in no queue: it is fresh, or was made ready by whoever calls this.
-        if unsafe { remote.inbox.push(fiber.as_ptr()) }
-            && self.idle.wake_worker(worker, &remote.bed) == Found::Awake
-            && self.watch.is_asleep()
-        {
-            // It is busy, perhaps for long: whoever runs there has to be asked to yield then.
-            self.watch.wake();
+        if unsafe { remote.inbox.push(fiber.as_ptr()) } && self.idle.wake_worker(worker, &remote.bed) == Found::Awake {
+            remote.told.forks_to_look.rouse();
+            if self.watch.is_asleep() {
+                // It is busy, perhaps for long: whoever runs there has to be asked to yield then.
+                self.watch.wake();
+            }
         }
     }
 }

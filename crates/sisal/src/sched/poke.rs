@@ -69,6 +69,7 @@ fn poke_fiber(fiber: FiberRef) {
     // ORDERING: pairs with the fence in `Idle::announce`: pushed before we look whether it sleeps.
     fence(Ordering::SeqCst);
     shared.idle.wake_worker(home, &remote.bed);
+    remote.told.forks_to_look.rouse();
 }
 
 /// Asks for the end of a fiber. Its handle, or something else that keeps the block, is held by the caller.

@@ -48,6 +48,9 @@ impl Worker {
         self.show_descriptors();
         bed.choose(self.awaited_driver().is_some());
         let epoch = idle.announce(self.index, bed, self.searching.take(), !takes_fresh);
+        if takes_fresh {
+            self.shared.rouse_forkers();
+        }
         // Not before: one that starves from now on finds us asleep, and wakes us.
         if self.shared.starved.load(Ordering::Relaxed) > 0 {
             self.stacks.give_all(&self.shared);

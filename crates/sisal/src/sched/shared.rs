@@ -1,6 +1,7 @@
 //! What all workers of a runtime have in common.
 
 use super::blockers::Naming;
+use super::countdown::Calm;
 use super::counts::Counts;
 use super::events::Events;
 use super::hogs::Hogs;
@@ -66,8 +67,11 @@ pub(crate) struct Shared {
     /// Stacks of other size classes, and those of `stack::grow`. They are not limited: whoever calls `grow` holds another stack
     /// already, and if it waited for one, so might all.
     pub(crate) others: Depot,
-    /// Changes when workers are to give their hot stacks back, so that the arenas these are in can be released.
+    /// Changes when workers are to give back what they keep at hand, stacks and control blocks, so that the arenas and slabs these are in can be
+    /// released.
     pub(crate) recall: AtomicU32,
+    /// Whether some fork without counting.
+    pub(super) calm: CachePadded<Calm>,
     /// How many workers sleep for want of a stack.
     pub(crate) starved: AtomicUsize,
     /// How many of these have no timer that is due soon either: what they wait for can only come from others.
@@ -113,6 +117,7 @@ impl Shared {
             depot: Depot::new(config.max_stacks),
             others: Depot::new(None),
             recall: AtomicU32::new(0),
+            calm: CachePadded::new(Calm::new()),
             starved: AtomicUsize::new(0),
             stuck: AtomicUsize::new(0),
             limit: config.max_fibers.map(Limit::new),

@@ -57,6 +57,7 @@ impl Shared {
                 self.idle.wake_worker(worker, &remote.bed);
             }
         }
+        self.rouse_forkers();
     }
 
     /// How many fibers have not ended, the main fiber among them.

@@ -21,6 +21,10 @@ const LEAVE_TO_LESS_LOADED: u64 = 10_000_000;
 /// live than there leaves it for longer, as above: it would undo what the placement is for.
 const LEAVE_LANE_TO_OWNER: u64 = 100_000;
 
+/// How often a worker that counts its forks is asked for jobs, in nanoseconds. It looks by itself before, unless its forks have become slow; and
+/// each time what it counts by goes to another processor and back (`tree-10`).
+const ASK_EVERY: u64 = 20_000;
+
 impl Worker {
     /// Takes fresh work from others.
     pub(super) fn foreign_fresh(&self) -> Option<FiberRef> {
@@ -89,7 +93,13 @@ impl Worker {
 
     /// Has another worker look at its next fork who is hungry.
     fn ask_for_jobs(&self, victim: usize) {
-        self.shared.remotes[victim].told.forks_to_look.end();
+        let forks_to_look = &self.shared.remotes[victim].told.forks_to_look;
+        let sighting = self.sightings[victim].get();
+        let now = self.now.get();
+        if forks_to_look.is_calm() || now.0 >= sighting.asked.0 + ASK_EVERY {
+            self.sightings[victim].set(Sighting { asked: now, ..sighting });
+            forks_to_look.end();
+        }
     }
 
     /// Takes what was placed with another worker, if that one does not come for it.

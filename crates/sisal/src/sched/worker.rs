@@ -6,7 +6,7 @@
 
 use super::alarm::Alarm;
 use super::driver::Driver;
-use super::jobs::Looks;
+use super::jobs::{Looks, Offers};
 use super::linger::Lingers;
 use super::record::Recorder;
 use super::remote::Remote;
@@ -55,6 +55,7 @@ pub(crate) struct Worker {
     pub(super) sample_at: Cell<u64>,
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
+    pub(super) offers: Cell<Offers>,
     pub(super) lingers: Cell<Lingers>,
     /// How many of its fibers wait for something outside of the runtime.
     pub(super) outside_waits: Cell<usize>,
@@ -125,6 +126,8 @@ pub(super) struct Sighting {
     /// How often something had been taken from its lane when something was first seen there.
     pub(super) lane_takes: Option<usize>,
     pub(super) lane_since: Moment,
+    /// When it was last asked for jobs.
+    pub(super) asked: Moment,
 }
 
 impl Worker {
@@ -148,6 +151,7 @@ impl Worker {
             sample_at: Cell::new(tick),
             polls: Cell::new(Polls::new(tick)),
             looks: Cell::new(Looks::new()),
+            offers: Cell::default(),
             lingers: Cell::new(Lingers::new()),
             outside_waits: Cell::new(0),
             timers: Timers::new(),

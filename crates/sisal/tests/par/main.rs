@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod calm;
 mod join;
 mod loops;
 mod moved;
