@@ -67,7 +67,7 @@ fn spawn_all<F: FnOnce() -> usize + Send + 'static>(body: impl Fn(usize) -> F) -
 }
 
 #[test]
-fn hundreds_of_spawns_are_one_allocation_and_none_where_fibers_have_ended() {
+fn hundreds_of_spawns_allocate_next_to_nothing_and_nothing_where_fibers_have_ended() {
     guarded(|| {
         fixed(1)
             .run(|| {
@@ -78,7 +78,7 @@ fn hundreds_of_spawns_are_one_allocation_and_none_where_fibers_have_ended() {
                 };
                 spawn_all(large);
                 let calls = spawn_all(|number| move || number);
-                assert!(calls <= 2, "{calls}: a slab for them all, and perhaps room to write that down");
+                assert!(calls <= 2, "{calls}: their slabs are mapped, and there is perhaps room to write that down");
                 assert_eq!(spawn_all(|number| move || number), 0, "in the place of those that have ended");
             })
             .unwrap();

@@ -120,8 +120,9 @@ impl Depot {
     /// in the way.
     fn map(&self, arena: usize, in_use: usize) -> io::Result<Tract> {
         let mut tract = Tract::map(arena, in_use).or_else(|error| {
-            let spare = self.lock().give_up_tract().ok_or(error)?;
-            spare.unmap().ok();
+            if !self.give_up_tract() {
+                return Err(error);
+            }
             Tract::map(arena, 0)
         })?;
         let piece = tract.cut(arena).ok_or_else(|| io::Error::other("less was mapped than asked for"))?;
@@ -192,11 +193,13 @@ impl Depot {
         batch
     }
 
-    /// Unmaps what is mapped ahead.
-    fn give_up_tract(&self) {
-        let spare = self.lock().give_up_tract();
-        // If it can't be unmapped, some addresses are lost, and no memory.
-        spare.map(Tract::unmap);
+    /// Unmaps what is mapped ahead; whether there was any. If that is refused, it stays for the next arenas.
+    fn give_up_tract(&self) -> bool {
+        let Some(spare) = self.lock().give_up_tract() else { return false };
+        let Err(refused) = spare.unmap() else { return true };
+        // If there is a longer one by now, some addresses are lost, and no memory.
+        let _lost = self.lock().leave_for_next(refused);
+        false
     }
 
     fn release(&self, batch: Batch, trimmed: &mut Trimmed) {

@@ -2,14 +2,17 @@
 //! process from making or changing another meanwhile.
 //!
 //! A depot that has much maps much: as much again as it has, from one arena to a GiB. No page of it is touched before its arena is
-//! cut off, so it costs nothing but addresses (unless the process locks all it maps, or the system counts mapped memory as used:
-//! `vm.overcommit_memory=2`). What is left of it goes when arenas go, and when memory is refused. (A million parked fibers,
+//! cut off, so it costs nothing but addresses. Where those are limited (`RLIMIT_AS`, `RLIMIT_DATA`, or a system that counts mapped memory as
+//! used: `vm.overcommit_memory=2`), others in the process need them, and nothing is mapped ahead. (A process that locks all it maps has pages
+//! there, too.) What is left goes when arenas go, and when memory is refused. (A million parked fibers,
 //! created on two workers: the two system calls for each arena of 64 took a tenth of the processors' time, and more of the wall's.)
 #![allow(unsafe_code, reason = "maps and unmaps memory")]
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use std::io;
+use rustix::process::{Resource, getrlimit};
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+use std::{fs, io};
 
 /// No tract is larger, unless one arena is.
 const MAX_BYTES: usize = 1 << 30;
@@ -32,6 +35,7 @@ impl Tract {
     pub(super) fn map(arena: usize, in_use: usize) -> io::Result<Tract> {
         let ahead = in_use.min(MAX_BYTES) / arena * arena;
         if ahead > arena
+            && !addresses_are_limited()
             && let Ok(tract) = map_memory(ahead)
         {
             return Ok(tract);
@@ -68,6 +72,14 @@ impl Tract {
         unsafe { madvise(self.start.as_ptr().cast(), self.bytes, Advice::LinuxDontNeed) }.ok();
         Err(self)
     }
+}
+
+/// Whether what is mapped, and not used, is taken from others.
+fn addresses_are_limited() -> bool {
+    static COUNTS_ALL: OnceLock<bool> = OnceLock::new();
+    let is_limited = |resource| getrlimit(resource).current.is_some();
+    let counts_all = || fs::read("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.starts_with(b"2"));
+    is_limited(Resource::As) || is_limited(Resource::Data) || *COUNTS_ALL.get_or_init(counts_all)
 }
 
 fn map_memory(bytes: usize) -> io::Result<Tract> {

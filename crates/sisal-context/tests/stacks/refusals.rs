@@ -17,6 +17,7 @@ pub(crate) fn play(scenario: &str) -> bool {
         "no mappings for guards" => take_until_guards_are_canaries(),
         "no mappings for the last guards" => take_when_guards_cannot_be_finished(),
         "what was mapped ahead" => trim_what_was_mapped_ahead(),
+        "nothing is mapped ahead" => take_where_addresses_are_limited(),
         "what was mapped ahead in the way" => take_what_was_mapped_ahead_for_others(),
         "no mappings for holes" => trim_when_nothing_can_be_unmapped(),
         _ => return false,
@@ -47,6 +48,11 @@ fn arenas_that_cannot_be_unmapped_stay_usable_and_lose_their_pages() {
 #[test]
 fn what_was_mapped_ahead_goes_with_the_arenas() {
     assert_succeeds("what was mapped ahead");
+}
+
+#[test]
+fn nothing_is_mapped_ahead_where_addresses_are_limited() {
+    assert_succeeds("nothing is mapped ahead");
 }
 
 #[test]
@@ -99,6 +105,16 @@ fn trim_what_was_mapped_ahead() {
     depot.trim();
     let rest = address_space() - base;
     assert!(rest < arena + (1 << 20), "{rest} bytes are left");
+}
+
+fn take_where_addresses_are_limited() {
+    let depot = Depot::new(None);
+    let base = address_space();
+    limit_address_space(base + (100 << 30));
+    let stacks = take(&depot, CLASS, 10_000);
+    let ahead = address_space() - base - depot.counts().mapped_bytes;
+    assert!(ahead < 1 << 20, "{ahead} bytes are mapped ahead");
+    give(&depot, &stacks);
 }
 
 fn take_what_was_mapped_ahead_for_others() {

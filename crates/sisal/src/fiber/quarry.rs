@@ -31,9 +31,10 @@ fn with_free<R>(f: impl FnOnce(&mut Vec<NonNull<u8>>) -> R) -> R {
 /// Memory for one slab, with anything in it.
 pub(super) fn take() -> NonNull<u8> {
     with_free(Vec::pop).unwrap_or_else(|| {
-        // Where there is not enough for many, there may be for one.
-        let piece = map_slabs(PIECE).or_else(|| map_slabs(1));
-        let mut piece = piece.unwrap_or_else(|| handle_alloc_error(Layout::new::<[u8; SLAB]>()));
+        // Where there is not enough for many, there may be for one; or another has mapped the last of it meanwhile, and left some.
+        let Some(mut piece) = map_slabs(PIECE).or_else(|| map_slabs(1)) else {
+            return with_free(Vec::pop).unwrap_or_else(|| handle_alloc_error(Layout::new::<[u8; SLAB]>()));
+        };
         let first = piece.next();
         with_free(|free| free.extend(piece));
         first.unwrap_or_else(|| unreachable!("INVARIANT: a piece is not empty"))

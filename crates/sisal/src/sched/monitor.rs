@@ -11,7 +11,7 @@
 //! There is something to watch while fresh work waits and all workers are busy, while mail waits for a busy worker, while one is busy
 //! on which others wait, while fibers that compute for long want a worker, and while there are added workers that may have to retire; and
 //! while any is busy, if it was asked for that those who block them be named. While the
-//! depot has stacks to trim, it wakes up for that from time to time, and while a worker is busy, to look for fibers that wait for one another. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
+//! depot has stacks to trim, or control blocks have been spilled, it wakes up for that from time to time, and while a worker is busy, to look for fibers that wait for one another. Whoever makes one of these so says it after a fence and wakes the monitor if it is asleep; the
 //! monitor says that it sleeps, fences, and looks once more. It touches nothing that belongs to a worker alone.
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! The monitor sees to it every [`EVERY`] while there is much. Only what was free all that time is given back, since the rest may be
 //! needed as soon again. If there was any of what workers keep at hand, they are *recalled*: they give theirs to the depots. That goes too
-//! if nobody needs it for as long, however little it is. A runtime that does nothing has nothing left to trim after two recalls.
+//! if nobody needs it for as long, however little it is. A runtime that does nothing has nothing left to trim after a few recalls.
 //!
 //! Control blocks are those of all runtimes of the process: what the monitor of one finds idle may have been another's, and it recalls
 //! its own workers only.
