@@ -41,6 +41,7 @@
 #[cfg(all(test, loom))]
 mod loom_models;
 mod ports;
+mod quick;
 
 use super::pace::Pace;
 use super::port::{Attempt, Channel, Enlisted, Room};
@@ -171,12 +172,11 @@ impl<T> Array<T> {
     /// Where `word` stands. All at once: what is read of the ring between two exchanges is read once.
     #[inline(always)]
     fn spot(&self, word: usize) -> Spot<'_, T> {
-        let (position, one_lap, slots) = (word & !FLAGS, self.one_lap, &*self.slots);
-        let index = (position & (one_lap - 1)) / STEP;
+        let (position, within_lap, slots) = (word & !FLAGS, self.one_lap - 1, &*self.slots);
+        let index = (word & within_lap) / STEP;
         let slot = &slots[index];
         // From the last to the first index of the next lap.
-        let next =
-            if index + 1 < slots.len() { position + STEP } else { (position & !(one_lap - 1)).wrapping_add(one_lap) };
+        let next = if index + 1 < slots.len() { position + STEP } else { (position | within_lap).wrapping_add(1) };
         Spot { position, slot, next }
     }
 
@@ -197,21 +197,31 @@ impl<T> Array<T> {
 
     #[inline(always)]
     unsafe fn send(&self, from: *mut T) -> Attempt {
-        let Passed { word, slot } = match self.try_pass_tail(self.tail.load(Ordering::Relaxed)) {
+        let passed = match self.try_pass_tail(self.tail.load(Ordering::Relaxed)) {
             Turn::Moved(passed) => passed,
             turn => match self.pass_tail(turn) {
                 Ok(passed) => passed,
                 Err(attempt) => return attempt,
             },
         };
-        // SAFETY: we moved the tail past this slot, so it is ours until the stamp says otherwise; `from` holds a value.
-        slot.value.with_mut(|value| unsafe { (*value).write(from.read()) });
-        // ORDERING: Release pairs with the Acquire in `try_pass_head`: the value can be read.
-        slot.stamp.store((word & !FLAGS) + STEP, Ordering::Release);
-        if word & WAITED != 0 {
+        // SAFETY: we moved the tail past this slot; `from` holds a value.
+        if unsafe { Self::put_in(&passed, from) } {
             self.signal_receiver();
         }
         Attempt::Done
+    }
+
+    /// Moves the value of a send to where the tail stood; true if a receiver has to be told.
+    ///
+    /// # Safety
+    /// What was passed is the tail, and `from` holds a value, which it does no longer.
+    #[inline(always)]
+    unsafe fn put_in(Passed { word, slot }: &Passed<'_, T>, from: *mut T) -> bool {
+        // SAFETY: the tail was moved past this slot by us, so it is ours until the stamp says otherwise; the caller's promise.
+        slot.value.with_mut(|value| unsafe { (*value).write(from.read()) });
+        // ORDERING: Release pairs with the Acquire in `try_pass_head`: the value can be read.
+        slot.stamp.store((word & !FLAGS) + STEP, Ordering::Release);
+        word & WAITED != 0
     }
 
     /// Goes on after a first attempt in vain, until the tail was moved or a send has to wait.
@@ -228,7 +238,7 @@ impl<T> Array<T> {
             return Turn::Closed;
         }
         let Spot { position, slot, next } = self.spot(word);
-        // ORDERING: Acquire pairs with the Release in `read_out`: the value before has been read out.
+        // ORDERING: Acquire pairs with the Release in `take_out`: the value before has been read out.
         if slot.stamp.load(Ordering::Acquire) != position {
             let now = self.tail.load(Ordering::Relaxed);
             return if now == word { Turn::Waits(word) } else { Turn::Lost(now) };
@@ -290,23 +300,33 @@ impl<T> Array<T> {
     /// Takes the value out that a head stood at, and tells senders of the room.
     ///
     /// # Safety
+    /// As for [`take_out`](Self::take_out).
+    #[inline(always)]
+    unsafe fn read_out(&self, passed: Passed<'_, T>, into: *mut T) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.take_out(&passed, into) } {
+            self.signal_senders(passed.word);
+        }
+    }
+
+    /// Takes the value out that a head stood at; true if senders have to be told of the room.
+    ///
+    /// # Safety
     /// What was passed is the head, and `into` can be written.
     #[inline(always)]
-    unsafe fn read_out(&self, Passed { word, slot }: Passed<'_, T>, into: *mut T) {
+    unsafe fn take_out(&self, Passed { word, slot }: &Passed<'_, T>, into: *mut T) -> bool {
         // SAFETY: the head was moved past this slot by us, so the value in it is ours; `into` can be written.
         slot.value.with(|value| unsafe { into.write((*value).assume_init_read()) });
         // ORDERING: Release pairs with the Acquire in `try_pass_tail`: the value has been read out.
         slot.stamp.store((word & !FLAGS).wrapping_add(self.one_lap), Ordering::Release);
-        if word & WAITED != 0 {
-            self.signal_senders(word);
-        }
+        word & WAITED != 0
     }
 
     /// Tries to move the head from `word`.
     #[inline(always)]
     fn try_pass_head(&self, word: usize) -> Turn<'_, T> {
         let Spot { position, slot, next } = self.spot(word);
-        // ORDERING: Acquire pairs with the Release in `send`: the value is there.
+        // ORDERING: Acquire pairs with the Release in `put_in`: the value is there.
         if slot.stamp.load(Ordering::Acquire) != position + STEP {
             let now = self.head.load(Ordering::Relaxed);
             return if now == word { Turn::Waits(word) } else { Turn::Lost(now) };

@@ -1,6 +1,7 @@
 //! Sending and receiving with a wait, over the ports of any flavour.
 #![allow(unsafe_code, reason = "values are moved by way of slots in this frame")]
 
+use super::array::Array;
 use super::error::{RecvTimeoutError, SendTimeoutError};
 use super::pace::PATIENCE;
 use super::port::{Attempt, ReceivePort, Room, SendPort};
@@ -11,6 +12,39 @@ use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use std::mem::MaybeUninit;
+
+/// As [`send`], for the flavour that mostly has nothing in its way.
+#[inline(always)]
+pub(super) fn send_into_array<T>(
+    array: &Array<T>,
+    value: T,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<(), SendTimeoutError<T>> {
+    let mut slot = MaybeUninit::new(value);
+    // SAFETY: the slot holds a value, until it is sent.
+    if unsafe { array.send_quickly(slot.as_mut_ptr(), place) } {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    send(array, unsafe { slot.assume_init() }, deadline, place)
+}
+
+/// As [`receive`], for the flavour that mostly has nothing in its way.
+#[inline(always)]
+pub(super) fn receive_from_array<T>(
+    array: &Array<T>,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<T, RecvTimeoutError> {
+    let mut slot = MaybeUninit::uninit();
+    // SAFETY: the slot can be written, and holds a value if one was received.
+    if unsafe { array.receive_quickly(slot.as_mut_ptr(), place) } {
+        // SAFETY: as above.
+        return Ok(unsafe { slot.assume_init() });
+    }
+    receive(array, deadline, place)
+}
 
 /// Sends `value`, by `deadline` if there is one.
 ///

@@ -146,7 +146,12 @@ impl<T> Receiver<T> {
 
     #[inline(always)]
     pub(super) fn recv_at(&self, deadline: Option<Moment>, place: Place) -> Result<T, RecvTimeoutError> {
-        each_receiver!(self, channel => blocking::receive(&**channel, deadline, place))
+        match &self.0 {
+            ReceiverFlavour::Array(channel) => blocking::receive_from_array(channel, deadline, place),
+            ReceiverFlavour::List(channel) => blocking::receive(&**channel, deadline, place),
+            ReceiverFlavour::Rendezvous(channel) => blocking::receive(&**channel, deadline, place),
+            ReceiverFlavour::Clock(channel) => blocking::receive(&**channel, deadline, place),
+        }
     }
 
     /// The messages as they come, until the channel is closed and empty, or something from outside ends a wait.

@@ -136,7 +136,7 @@ impl<T> Sender<T> {
     #[inline(always)]
     fn send_at(&self, message: T, deadline: Option<Moment>, place: Place) -> Result<(), SendTimeoutError<T>> {
         match &self.0 {
-            SenderFlavour::Array(channel, Policy::Wait) => blocking::send(&**channel, message, deadline, place),
+            SenderFlavour::Array(channel, Policy::Wait) => blocking::send_into_array(channel, message, deadline, place),
             SenderFlavour::Array(channel, policy) => {
                 send_dropping(channel, message, *policy, place).map_err(|error| match error {
                     TrySendError::Closed(message) | TrySendError::Full(message) => SendTimeoutError::Closed(message),

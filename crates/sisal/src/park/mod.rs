@@ -38,10 +38,10 @@ pub(crate) mod waiting_threads;
 #[cfg(not(modelled))]
 pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
 #[cfg(modelled)]
-pub(crate) use self::model::{me, myself, park, pay_fuel, poke, unpark};
+pub(crate) use self::model::{give_way_now, me, myself, park, pay_fuel, poke, spend_fuel, unpark};
 #[cfg(not(modelled))]
 pub(crate) use crate::sched::{
-    fuel::{pay_fuel, pay_fuel_for_system_call},
+    fuel::{give_way_now, pay_fuel, pay_fuel_for_system_call, spend_fuel},
     poke::poke,
     unpark::unpark,
 };

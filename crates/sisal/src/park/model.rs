@@ -40,6 +40,12 @@ pub(crate) fn poke(who: &Who) {
 
 pub(crate) fn pay_fuel(_place: Place) {}
 
+pub(crate) fn spend_fuel() -> bool {
+    false
+}
+
+pub(crate) fn give_way_now(_place: Place) {}
+
 pub(crate) fn burn_fuel(_cost: u32) -> bool {
     false
 }

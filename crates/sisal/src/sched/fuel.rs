@@ -28,14 +28,35 @@ pub(crate) fn pay_fuel_for_system_call(place: Place) {
 
 #[inline(always)]
 fn pay(cost: u32, place: Place) {
+    if spend(cost) {
+        give_way_now(place);
+    }
+}
+
+/// The first half of [`pay_fuel`]: true if the fiber has to [give way](give_way_now) before it goes on.
+#[inline(always)]
+pub(crate) fn spend_fuel() -> bool {
+    spend(1)
+}
+
+#[inline(always)]
+fn spend(cost: u32) -> bool {
+    worker::with_fiber(|running| {
+        let Some((worker, _)) = running else { return false };
+        let fuel = worker.fuel.get();
+        worker.fuel.set(fuel.wrapping_sub(cost));
+        fuel < cost || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0
+    })
+}
+
+/// The second half: lets others have their turn.
+#[cold]
+#[inline(never)]
+pub(crate) fn give_way_now(place: Place) {
     worker::with_fiber(|running| {
         if let Some((worker, me)) = running {
-            let fuel = worker.fuel.get();
-            worker.fuel.set(fuel.wrapping_sub(cost));
-            if fuel < cost || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0 {
-                worker.fuel.set(FUEL);
-                worker.give_way(me, place);
-            }
+            worker.fuel.set(FUEL);
+            worker.give_way(me, place);
         }
     });
 }
