@@ -109,6 +109,18 @@ pub(super) static CASES: &[Case] = &[
         )
     },
     Case {
+        cpu_unit: "ns per fiber",
+        extras: &[("page_tables", "page tables B per fiber"), TASKS],
+        references: STACKLESS,
+        rounds: FEW_ROUNDS,
+        ..Case::new(
+            "parked-memory-4m",
+            "the same of 4M, which take 20 GiB",
+            "B per fiber",
+            [Work::ParkedMemory(parked(4_000_000)), Work::ParkedMemory(parked(400_000))],
+        )
+    },
+    Case {
         extras: &[TASKS],
         references: STACKLESS,
         ..Case::new(

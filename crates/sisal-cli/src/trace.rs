@@ -91,6 +91,10 @@ fn record(remote: &Remote, seconds: f64) -> Result<Answer, Failure> {
 
 /// Where to write. Looked at before there is anything, so that nobody waits a minute to hear that it can't be written.
 fn target(path: &Path) -> io::Result<PathBuf> {
+    // What a descriptor is open for may have no name to follow it by.
+    if is_descriptor(path) || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return Ok(path.to_owned());
+    }
     let target = followed(path)?;
     match fs::metadata(&target) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -100,6 +104,14 @@ fn target(path: &Path) -> io::Result<PathBuf> {
             Ok(target)
         }
     }
+}
+
+/// Whether this names what the process has open already, and not a file to be replaced.
+fn is_descriptor(path: &Path) -> bool {
+    let leads_there = |path: &Path| {
+        fs::canonicalize(folder(path)).is_ok_and(|folder| folder.ends_with("fd") && folder.starts_with("/proc"))
+    };
+    leads_there(path) || fs::read_link(path).is_ok_and(|to| leads_there(&folder(path).join(to)))
 }
 
 /// What a link leads to, whether that is there or not: it is replaced, not the link.
@@ -121,8 +133,8 @@ fn folder(path: &Path) -> &Path {
 
 /// Writes beside the file, and puts that in its place, with its mode, when it is whole. Devices and pipes are written to as they are.
 fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return File::options().write(true).open(path)?.write_all(bytes);
+    if is_descriptor(path) || fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return File::options().append(true).open(path)?.write_all(bytes);
     }
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);

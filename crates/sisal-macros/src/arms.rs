@@ -104,8 +104,28 @@ fn body(tokens: &[Kind], start: usize) -> Range<usize> {
     if tokens.get(start) == Some(&Kind::Braces) {
         return start..start + 1;
     }
-    let length = tokens.get(start..).and_then(|rest| rest.iter().position(|token| *token == Kind::Mark(',')));
-    start..length.map_or(tokens.len().max(start), |length| start + length)
+    let rest = tokens.get(start..).unwrap_or_default();
+    let mark = |at: usize| match rest.get(at) {
+        Some(Kind::Mark(mark)) => Some(*mark),
+        _ => None,
+    };
+    start..comma(rest.len(), mark).map_or(tokens.len().max(start), |length| start + length)
+}
+
+/// The place of the first comma among so many tokens, of which `mark` tells the marks, that does not stand between `::<` and `>`.
+pub(crate) fn comma(tokens: usize, mark: impl Fn(usize) -> Option<char>) -> Option<usize> {
+    let mut depth = 0;
+    (0..tokens).find(|&at| {
+        let before = |places: usize| at.checked_sub(places).and_then(&mark);
+        match mark(at) {
+            Some('<') if depth > 0 || (before(1), before(2)) == (Some(':'), Some(':')) => depth += 1,
+            // Not that of an arrow.
+            Some('>') if depth > 0 && !matches!(before(1), Some('-' | '=')) => depth -= 1,
+            Some(',') if depth == 0 => return true,
+            _ => {}
+        }
+        false
+    })
 }
 
 /// Whether `->` or `=>` begins here.

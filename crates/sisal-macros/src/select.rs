@@ -145,8 +145,13 @@ fn contents(token: &TokenTree) -> Vec<TokenTree> {
 impl Operation {
     /// Where the channel's expression ends: at the first comma of a send.
     fn channel_end(self, inside: &[TokenTree]) -> usize {
-        let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ',');
-        let comma = if self == Operation::Send { inside.iter().position(is_comma) } else { None };
+        let mark = |token: &TokenTree| match token {
+            TokenTree::Punct(mark) => Some(mark.as_char()),
+            _ => None,
+        };
+        let is_comma = |token: &TokenTree| mark(token) == Some(',');
+        let is_send = self == Operation::Send;
+        let comma = if is_send { arms::comma(inside.len(), |at| mark(&inside[at])) } else { None };
         comma.unwrap_or_else(|| inside.len() - usize::from(inside.last().is_some_and(is_comma)))
     }
 }

@@ -27,7 +27,11 @@
 //! - Results: [`JoinHandle`], [`SharedHandle`], [`join_all`], [`join_any`], [`race`].
 //! - Futures: [`block_on`], [`try_block_on`], [`spawn_future`]; handles and channels can be awaited, and the [`chan`] ends have
 //!   [`recv_async`](chan::Receiver::recv_async) and [`send_async`](chan::Sender::send_async). Features: `futures`, `tokio`, `hyper`.
-//! - Time: [`sleep`], [`sleep_until`], [`yield_now`].
+//! - Between fibers: [`chan`] and [`select!`]; [`sync`], with locks as in `std`; [`stm`].
+//! - Structure: [`nursery`], [`CancelToken`], [`shield`].
+//! - Time: [`sleep`], [`sleep_until`], [`timeout`], [`deadline`], [`interval`], [`yield_now`].
+//! - The outside: [`net`], [`io`], [`fs`], [`process`], [`signal`]; [`println!`](crate::println!) for whole lines; [`blocking`] for calls
+//!   that block a thread.
 //! - Work of the processor: [`par`].
 //! - What is going on: [`inspect`].
 //!
@@ -36,7 +40,7 @@
 //! - [`std::thread::panicking`] tells of the thread: while a fiber waits in a destructor during its unwinding, its neighbours see
 //!   `true`, and `std` mutexes they release meanwhile are poisoned.
 //! - Scoped thread-locals, `errno` and re-entrant locks belong to the thread, and so to all its fibers.
-//! - After `fork` without `exec` nothing here works: calls in the child abort with a message.
+//! - After `fork` without `exec` there are no workers in the child: calls that spawn or wait abort there with a message.
 #![cfg_attr(modelled, allow(dead_code, unused_imports, unreachable_pub))]
 
 pub mod chan;

@@ -8,6 +8,7 @@ use crate::inspect::{self, Attendance, Attendants, Metrics, Snapshot};
 use crate::io;
 use crate::join::{JoinError, JoinHandle};
 use crate::output;
+use crate::park::scope;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use crate::prim::say::say;
@@ -76,7 +77,7 @@ pub(crate) fn run_here<T>(
         // The main fiber has a place like all others.
         let _ = limit.try_enter();
     }
-    let result = threads::run_main(&shared, stack, place, f);
+    let result = threads::run_main(&shared, stack, place, scope::as_on_this_thread(f));
     let report = conclude(&shared, attendants, Duration::ZERO);
     if !report.is_clean() {
         say(format_args!("sisal: {report}\n"));

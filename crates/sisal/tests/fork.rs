@@ -1,4 +1,4 @@
-//! After `fork` without `exec` no call can work in the child: each aborts with a message that says so.
+//! After `fork` without `exec` no call that waits or spawns can work in the child: each aborts with a message that says so.
 #![allow(unsafe_code, reason = "fork, waitpid and _exit are C functions")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::child::{self, SIGABRT};
 use common::{LONG, background, fixed, until};
 use sisal::{Handle, JoinHandle, Runtime, join_any, sleep, spawn, spawn_local, yield_now};
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 const MESSAGE: &str = "sisal: called in the child of a fork() without exec()";
@@ -58,13 +58,27 @@ fn a_reporter_dropped_in_a_child_waits_for_no_thread() {
 
 #[test]
 fn every_call_in_a_child_forked_from_a_plain_thread_aborts_with_the_message() {
-    const CALLS: usize = 11;
+    const CALLS: usize = 15;
     let ended = child::run(|| {
         for call in 0..CALLS {
             let runtime = background(2);
             let (open, opened) = mpsc::channel::<()>();
             let waiting: JoinHandle<()> = runtime.spawn(move || opened.recv().unwrap());
             let handle = runtime.handle().clone();
+            let (sender, receiver) = sisal::chan::bounded::<()>(1);
+            let lock = Arc::new(sisal::sync::Mutex::new(()));
+            let held = {
+                let (lock, receiver) = (Arc::clone(&lock), receiver.clone());
+                let (tell, told) = mpsc::channel();
+                let holder = runtime.spawn(move || {
+                    let _guard = lock.lock();
+                    tell.send(()).unwrap();
+                    receiver.recv().unwrap_err();
+                });
+                told.recv().unwrap();
+                holder
+            };
+            let listener = sisal::net::TcpListener::bind("127.0.0.1:0").unwrap();
             let fate = fork(|| match call {
                 0 => drop(handle.spawn(|| ())),
                 1 => drop(handle.try_spawn(|| ())),
@@ -76,10 +90,16 @@ fn every_call_in_a_child_forked_from_a_plain_thread_aborts_with_the_message() {
                 7 => drop(sisal::sleep_until(Instant::now() + Duration::from_millis(1))),
                 8 => drop(Runtime::new()),
                 9 => drop(fixed(1).run(|| ())),
+                10 => drop(receiver.recv()),
+                11 => drop(lock.lock()),
+                12 => drop(listener.accept()),
+                13 => drop(sisal::select! { recv(receiver) -> received => received.is_ok(), default(LONG) => false }),
                 _ => runtime.run(|| ()),
             });
             assert_eq!(fate, Fate::Killed(SIGABRT), "call {call}");
             drop(open);
+            drop(sender);
+            held.join().unwrap();
         }
     });
     let ended = ended.well();

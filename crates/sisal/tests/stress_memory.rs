@@ -225,3 +225,47 @@ fn children_of_a_token_that_are_gone_are_forgotten() {
     });
     ended.well();
 }
+
+#[test]
+fn a_token_whose_end_is_still_looked_at_leaves_nothing_behind() {
+    const TOKENS: usize = 200_000;
+    let ended = child::run(|| {
+        let churn = || {
+            for _ in 0..TOKENS {
+                let token = CancelToken::new();
+                let done = token.done().clone();
+                drop(token);
+                assert!(done.try_recv().unwrap_err().is_empty());
+            }
+        };
+        churn();
+        let before = linux::resident();
+        churn();
+        let grown = linux::resident().saturating_sub(before);
+        assert!(grown < TOKENS * 16, "{grown} bytes");
+    });
+    ended.well();
+}
+
+/// Waits for one time that is far away, one after the other, beside one who waits for it all the while.
+#[test]
+fn waits_for_one_time_again_and_again_leave_nothing_behind() {
+    const WAITS: usize = 1_000_000;
+    let ended = child::run(|| {
+        in_main_fiber(1, || {
+            let end = std::time::Instant::now() + LONG;
+            let sleeper = sisal::spawn_local(move || sisal::sleep_until(end));
+            let (sender, receiver) = sisal::chan::bounded(0);
+            let echo = sisal::spawn_local(move || while sender.send(()).is_ok() {});
+            let before = linux::resident();
+            (0..WAITS).for_each(|_| receiver.recv_deadline(end).unwrap());
+            let grown = linux::resident().saturating_sub(before);
+            assert!(grown < WAITS * 2, "{grown} bytes");
+            drop(receiver);
+            echo.join().unwrap();
+            sleeper.cancel();
+            assert!(sleeper.join().unwrap().is_err());
+        });
+    });
+    ended.well();
+}

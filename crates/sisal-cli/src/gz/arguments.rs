@@ -104,7 +104,7 @@ pub(crate) struct Arguments {
     pub(super) synchronous: bool,
 
     /// Use this suffix in place of .gz (.zz for zlib, .deflate for raw data)
-    #[arg(short = 'S', long, value_name = "SUFFIX")]
+    #[arg(short = 'S', long, value_name = "SUFFIX", allow_hyphen_values = true)]
     pub(super) suffix: Option<OsString>,
 
     /// The compressed data is in zlib's format

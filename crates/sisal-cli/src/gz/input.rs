@@ -4,6 +4,8 @@
 //! in it, since somebody else has failed. So such a read waits for the pipe for a moment, and then looks around.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::Errno;
 use sisal::fs::File;
 use std::io::{self, Read};
 
@@ -43,8 +45,20 @@ impl Read for Input<'_> {
 /// Reads what comes in a moment; none if nothing does.
 fn read_in_a_moment(file: &File, buffer: &mut [u8]) -> Option<io::Result<usize>> {
     match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&MOMENT)) {
-        Ok(0) => None,
+        // A FIFO that nobody has ever written to is not said to be at its end, but it is, as for gzip.
+        Ok(0) => read_at_once(file, buffer),
         // If that is an error, reading tells which.
         _ => Some(rustix::io::read(file, buffer).map_err(io::Error::from)),
+    }
+}
+
+/// Reads what is there; none if nothing is, or if to ask for it would be to wait.
+fn read_at_once(file: &File, buffer: &mut [u8]) -> Option<io::Result<usize>> {
+    if !fcntl_getfl(file).is_ok_and(|flags| flags.contains(OFlags::NONBLOCK)) {
+        return None;
+    }
+    match rustix::io::read(file, buffer) {
+        Err(Errno::AGAIN) => None,
+        result => Some(result.map_err(io::Error::from)),
     }
 }

@@ -12,7 +12,7 @@ use sisal::fs::{File, Metadata};
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const SET_USER_ID: u32 = 0o4000;
@@ -98,7 +98,10 @@ fn open(path: &Path, settings: &Settings) -> io::Result<File> {
         flags |= OFlags::NOFOLLOW;
     }
     let file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    if !file.metadata()?.file_type().is_fifo() {
+        // Of a FIFO it is asked later whether anybody writes it.
+        rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    }
     Ok(file)
 }
 

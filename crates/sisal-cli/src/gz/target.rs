@@ -58,7 +58,12 @@ impl<'a> Target<'a> {
     pub(super) fn store(&self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        match File::open(folder.unwrap_or(Path::new("."))) {
+            Ok(folder) => folder.sync_all(),
+            // One may write into it, and not look.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps the file.

@@ -156,7 +156,8 @@ impl<'a> Treatment<'a> {
 
     fn test(&self) -> Result<(), Told> {
         self.check_suffix_in_directories()?;
-        let (intake, content, _) = self.begin(false)?;
+        // As it would be expanded to standard output.
+        let (intake, content, _) = self.begin(self.run.settings.force)?;
         self.run_through(intake, content, None)?;
         let prefix = self.source.path.as_ref().map_or(String::new(), |path| format!("{}:\t", verbatim(&path)));
         tell(self.run.settings, format_args!("{prefix} OK\n"));
@@ -177,8 +178,8 @@ impl<'a> Treatment<'a> {
             }
         };
         let time = match origin.time {
-            0 => self.source.metadata.modified().unwrap_or(UNIX_EPOCH),
-            seconds => after_epoch(seconds),
+            seconds if settings.times && seconds != 0 => after_epoch(seconds),
+            _ => self.source.metadata.modified().unwrap_or(UNIX_EPOCH),
         };
         let row = table.row(&expanded, &verbatim(&name).to_string(), time, settings);
         self.run.print(&row);

@@ -32,11 +32,17 @@ fn prepare() -> Directory {
     directory.write("packed.gz", &packed);
     directory.write("packed.tgz", &packed);
     directory.write("mixed/packed.gz", &packed);
+    let dated = directory.gz(&[]).argument("-Nc").argument("file").output();
+    directory.write("dated.gz", &dated);
+    fs::create_dir(directory.path("pipes")).unwrap();
+    let status = std::process::Command::new("mkfifo").arg(directory.path("pipes/fifo.gz")).status().unwrap();
+    assert!(status.success());
     directory.write("garbage.gz", &[&packed[..], b"garbage"].concat());
     directory.write("zeros.gz", &[&packed[..], &[0; 100]].concat());
     directory.write("short.gz", &packed[..100]);
     directory.write("empty.gz", b"");
     date_all(&directory.path(""));
+    date(&directory.path("dated.gz"), 900_000_000);
     for (name, seconds) in [("ancient", 10 << 32), ("epoch", 0)] {
         directory.write(name, b"bytes");
         date(&directory.path(name), seconds);
@@ -117,12 +123,18 @@ fn commands_do_and_say_what_those_of_gzip_do_and_say() {
         "-t short.gz",
         "-t empty.gz",
         "-tq garbage.gz",
+        "-tf file",
+        "-tf garbage.gz",
+        "-tf short.gz",
         "-t folder",
         "-l packed.gz",
         "-l packed",
         "-l packed.gz packed.tgz",
         "-l file",
         "-lv packed.gz packed.tgz",
+        "-lv dated.gz",
+        "-lvN dated.gz",
+        "-lvn dated.gz",
         "-d garbage.gz",
         "-d zeros.gz",
         "-d short.gz",
@@ -140,6 +152,11 @@ fn commands_do_and_say_what_those_of_gzip_do_and_say() {
         "-S .suffix odd.suffix",
         "-d -S .suffix odd.suffix",
         "-S",
+        "-S -gz -k file",
+        "-S -z -k file",
+        "-S-gz -k file",
+        "-rc pipes",
+        "-rt pipes",
         "-d -k -f packed.gz",
         "-dr folder",
         "-c folder",

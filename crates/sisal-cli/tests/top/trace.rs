@@ -1,6 +1,6 @@
 //! `sisal trace`.
 
-use crate::program::Directory;
+use crate::program::{Directory, SISAL};
 use crate::server::{Server, ok};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -70,6 +70,20 @@ fn devices_and_links_are_written_to_and_not_replaced() {
     assert_eq!(directory.read("real"), TRACE.as_bytes());
     let ran = directory.sisal(&["trace", &server.address(), "-o", "/dev/full"]).run();
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal trace: /dev/full: No space left on device\n"));
+}
+
+#[test]
+fn what_is_open_already_is_written_to_and_not_replaced() {
+    let (directory, server) = (Directory::new(), Server::small());
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let ran = directory.sisal(&["trace", &server.address(), "-o", name]).run();
+        assert_eq!((ran.code, ran.stdout.as_slice()), (Some(0), TRACE.as_bytes()), "{name}: {}", ran.stderr);
+        directory.write("log", b"before ");
+        let script = format!("exec {SISAL} trace {} -o {name} >>log", server.address());
+        assert_eq!(directory.program("sh", &["-c", &script]).run().code, Some(0), "{name}");
+        assert_eq!(directory.read("log"), [b"before ", TRACE.as_bytes()].concat(), "{name}");
+    }
+    assert_eq!(directory.names(), ["log"]);
 }
 
 #[test]

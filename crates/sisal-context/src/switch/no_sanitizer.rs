@@ -18,3 +18,7 @@ pub fn finish(_left: Option<Left>) {}
 /// Does nothing.
 #[inline(always)]
 pub fn fresh(_stack: Stack) {}
+
+/// Does nothing.
+#[inline(always)]
+pub fn close(_stack: Stack) {}

@@ -2,13 +2,14 @@
 //!
 //! It keeps a shadow of every stack and has to know where the running one lies. Around every switch: [`start`] before it, with the
 //! bounds of the stack gone to, and [`finish`] on arrival. A stack that is used anew still has the shadow of frames that were
-//! left for good: [`fresh`] clears it.
+//! left for good: [`fresh`] clears it. One that is out of use is [closed](close), so that whoever still touches a frame on it is found.
 
 use crate::stack::Stack;
 use std::cell::Cell;
 use std::ptr;
 
 unsafe extern "C" {
+    fn __asan_poison_memory_region(start: *const u8, size: usize);
     fn __asan_unpoison_memory_region(start: *const u8, size: usize);
     fn __sanitizer_start_switch_fiber(save: *mut *mut u8, bottom: *const u8, size: usize);
     fn __sanitizer_finish_switch_fiber(saved: *mut u8, bottom_left: *mut *const u8, size_left: *mut usize);
@@ -49,4 +50,10 @@ pub fn finish(left: Option<Left>) {
 pub fn fresh(stack: Stack) {
     // SAFETY: it is mapped, and nothing on it is in use.
     unsafe { __asan_unpoison_memory_region(ptr::with_exposed_provenance(stack.usable().start), stack.usable().len()) };
+}
+
+/// Nobody may touch `stack` until it is used [anew](fresh).
+pub fn close(stack: Stack) {
+    // SAFETY: it is mapped, and nothing on it is in use.
+    unsafe { __asan_poison_memory_region(ptr::with_exposed_provenance(stack.usable().start), stack.usable().len()) };
 }

@@ -17,10 +17,12 @@ use sisal::net::{TcpListener, TcpStream};
 use sisal::{Nursery, is_cancelled, shield};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a client may be silent, between requests or amid one.
+/// How long a client may be silent between requests, and how long one may take to come.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What is left of that when it is over.
+const LEAST_PATIENCE: Duration = Duration::from_millis(1);
 /// How long to wait when the system has no descriptor left for another connection, for instance.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Answers are sent when there are this many bytes of them, even if there are more requests to answer.
@@ -62,6 +64,8 @@ struct Connection<'a> {
     /// What was read and not yet answered is the first `filled` bytes.
     input: Vec<u8>,
     filled: usize,
+    /// When the first of them came.
+    begun: Instant,
     output: Vec<u8>,
     /// Whether the client was told to go on with the body of its request.
     was_encouraged: bool,
@@ -81,6 +85,7 @@ impl<'a> Connection<'a> {
             stream,
             input: vec![0; HEAD_LIMIT],
             filled: 0,
+            begun: Instant::now(),
             output: Vec::new(),
             was_encouraged: false,
             is_ending,
@@ -93,7 +98,6 @@ impl<'a> Connection<'a> {
         H: for<'r> Fn(&Request<'r>) -> Response<'r>,
     {
         self.stream.set_nodelay(true)?;
-        self.stream.set_read_timeout(Some(PATIENCE))?;
         // An answer is not cut off by the end of the server, but by a client that does not take it.
         self.stream.set_write_timeout(Some(PATIENCE))?;
         while self.read()? == Next::Request {
@@ -111,10 +115,16 @@ impl<'a> Connection<'a> {
         }
         let (mut stream, room) = (self.stream, &mut self.input[self.filled..]);
         let has_begun = self.filled > 0;
+        // All of a request is to come in time, however small the pieces are.
+        let left = if has_begun { PATIENCE.saturating_sub(self.begun.elapsed()) } else { PATIENCE };
+        self.stream.set_read_timeout(Some(left.max(LEAST_PATIENCE)))?;
         let count = if has_begun { shield(|| stream.read(room)) } else { stream.read(room) };
         match count {
             Ok(0) => Ok(Next::Nothing),
             Ok(count) => {
+                if !has_begun {
+                    self.begun = Instant::now();
+                }
                 self.filled += count;
                 Ok(Next::Request)
             }
@@ -163,6 +173,9 @@ impl<'a> Connection<'a> {
         };
         self.input.copy_within(start..self.filled, 0);
         self.filled -= start;
+        if start > 0 && self.filled > 0 {
+            self.begun = Instant::now();
+        }
         self.send()?;
         Ok(next)
     }

@@ -196,10 +196,13 @@ impl<T> BroadcastSender<T> {
                 pay_fuel(place);
                 Ok(receivers)
             }
-            Err(message) => match Arc::into_inner(message) {
-                Some(message) => Err(SendError::Closed(message)),
-                None => unreachable!("INVARIANT: nobody has shared it"),
-            },
+            Err(message) => {
+                pay_fuel(place);
+                match Arc::into_inner(message) {
+                    Some(message) => Err(SendError::Closed(message)),
+                    None => unreachable!("INVARIANT: nobody has shared it"),
+                }
+            }
         }
     }
 

@@ -181,7 +181,8 @@ pub fn at(instant: Instant) -> Receiver<Instant> {
     clock(Moment::of(instant), None, |sent| sent)
 }
 
-/// A receiver of one message every `period`. Messages that are not received in time are skipped, but for the last. It is never closed.
+/// A receiver of one message every `period`. Of messages that are not received in time the first stays, and those after it are
+/// skipped. It is never closed.
 ///
 /// # Panics
 /// If the period is zero.

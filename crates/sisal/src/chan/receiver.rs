@@ -144,6 +144,11 @@ impl<T> Receiver<T> {
         self.recv_at(Some(Moment::of(deadline)), Location::caller())
     }
 
+    /// A receiver without a sender, which is closed by itself only.
+    pub(crate) fn of_nobody() -> Receiver<T> {
+        Receiver(ReceiverFlavour::Rendezvous(Counted::receiver(Rendezvous::new())))
+    }
+
     #[inline(always)]
     pub(super) fn recv_at(&self, deadline: Option<Moment>, place: Place) -> Result<T, RecvTimeoutError> {
         match &self.0 {

@@ -134,9 +134,11 @@ impl<T> Receiving<T> {
         // the unpark.
         match unsafe { port.receive_or_enlist(slot, record.waiter()) } {
             Attempt::Done => {
-                record.parker().withdraw();
+                // Out of the record first: to drop a waker is to call somebody else's code, which may panic.
                 // SAFETY: as above.
-                Poll::Ready(Ok(unsafe { slot.read() }))
+                let value = unsafe { slot.read() };
+                record.parker().withdraw();
+                Poll::Ready(Ok(value))
             }
             Attempt::Closed => {
                 record.parker().withdraw();

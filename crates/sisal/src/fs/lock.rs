@@ -2,8 +2,10 @@
 
 use super::file::File;
 use super::on_thread;
+use crate::park::pay_fuel_for_system_call;
 use std::fs::TryLockError;
 use std::io;
+use std::panic::Location;
 
 impl File {
     /// Waits until nobody else has locked it, and locks it. The wait takes a thread; many who wait for long are better off trying.
@@ -62,7 +64,8 @@ impl File {
     /// ```
     #[track_caller]
     pub fn try_lock(&self) -> Result<(), TryLockError> {
-        on_thread(|| self.inner.try_lock())
+        pay_fuel_for_system_call(Location::caller());
+        self.inner.try_lock()
     }
 
     /// As [`try_lock`](Self::try_lock), for one of several who share it.
@@ -82,7 +85,8 @@ impl File {
     /// ```
     #[track_caller]
     pub fn try_lock_shared(&self) -> Result<(), TryLockError> {
-        on_thread(|| self.inner.try_lock_shared())
+        pay_fuel_for_system_call(Location::caller());
+        self.inner.try_lock_shared()
     }
 
     /// Takes its locks off.
@@ -102,6 +106,8 @@ impl File {
     /// ```
     #[track_caller]
     pub fn unlock(&self) -> io::Result<()> {
-        on_thread(|| self.inner.unlock())
+        // Not on one of the threads, all of which may be waiting for this.
+        pay_fuel_for_system_call(Location::caller());
+        self.inner.unlock()
     }
 }

@@ -246,8 +246,10 @@ impl Slot {
         let mut mine = Some(task.clone());
         let mut crowd = Vec::new();
         let enlisted = self.enter(direction, seen, fd, Some(hearer), |line| {
-            crowd = line.tasks.take_crowd();
-            mine.take().into_iter().for_each(|task| line.tasks.add(task));
+            if !line.tasks.has(task) {
+                crowd = line.tasks.take_crowd();
+                mine.take().into_iter().for_each(|task| line.tasks.add(task));
+            }
         });
         crowd.into_iter().for_each(tasks::wake);
         enlisted

@@ -20,6 +20,7 @@ use crate::prim::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
+use crate::prim::wake_timer::wake_at;
 use crate::sched::worker;
 use rustix::event::epoll::CreateFlags;
 use std::io;
@@ -244,6 +245,14 @@ impl Source {
                 Ok(Enlisted::Waiting) => return Poll::Pending,
                 Ok(Enlisted::TryAgain) => {}
                 Ok(Enlisted::Closed) => return Poll::Ready(Err(error::closed())),
+                // As a fiber that waits: it tries again after a while.
+                Err(error) if error::is_shortage(&error) => {
+                    let soon = Moment::now().after(SHORTAGE_PAUSE);
+                    return match wake_at(soon, context.waker().clone()) {
+                        Ok(()) => Poll::Pending,
+                        Err(_) => Poll::Ready(Err(error)),
+                    };
+                }
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }

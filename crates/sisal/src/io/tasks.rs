@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
 use std::task::Waker;
 
-/// How many tasks may wait for one direction at first. Most of more will have been dropped, or have come twice: all are woken, and those that
+/// How many tasks may wait for one direction at first. Most of more will have been dropped: all are woken, and those that
 /// still want to wait come back. They find room for twice as many, so that those who are alive do not drive each other out for ever.
 const FEW: usize = 16;
 
@@ -29,6 +29,11 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) const fn new() -> Tasks {
         Tasks { wakers: Vec::new(), room: FEW }
+    }
+
+    /// Whether that task waits already: to poll again is no reason to be woken twice.
+    pub(super) fn has(&self, task: &Waker) -> bool {
+        self.wakers.iter().any(|waker| waker.will_wake(task))
     }
 
     pub(super) fn add(&mut self, task: Waker) {

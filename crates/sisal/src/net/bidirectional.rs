@@ -8,7 +8,7 @@ use super::socket::Socket;
 use super::{TcpStream, UnixStream};
 use crate::io::COPY_BUFFER;
 use crate::io::error;
-use crate::park::pay_fuel_for_system_call;
+use crate::park::{pay_fuel_for_system_call, scope};
 use crate::prim::reason::{Place, Reason};
 use crate::sync::Event;
 use rustix::net::Shutdown;
@@ -92,6 +92,8 @@ pub fn copy_bidirectional<A: Duplex + ?Sized, B: Duplex + ?Sized>(a: &A, b: &B) 
     let mut context = Context::from_waker(&waker);
     let (mut there, mut back) = (Way::new(a, b), Way::new(b, a));
     loop {
+        // Where both keep up, this never waits.
+        scope::check().map_err(|cancelled| error::cancelled(cancelled.cause))?;
         // Before they are asked: what becomes ready afterwards is heard.
         bell.0.reset();
         let has_arrived = there.advance(&mut context, place)?.is_ready();

@@ -210,6 +210,9 @@ impl Socket {
     /// Bytes of a TCP stream.
     pub(super) fn read_stream_vectored(&self, bufs: &mut [IoSliceMut<'_>], place: Place) -> io::Result<usize> {
         let wanted = bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum();
+        if wanted == 0 {
+            return self.attempt(place, |_| Ok(0));
+        }
         self.transfer(Direction::Read, wanted, place, |fd| receive_vectored(fd, bufs))
     }
 
@@ -231,6 +234,10 @@ impl Socket {
 
     /// Bytes of a Unix stream.
     pub(super) fn receive_vectored(&self, bufs: &mut [IoSliceMut<'_>], place: Place) -> io::Result<usize> {
+        // As `readv`: the message that is received here would be waited for.
+        if bufs.iter().take(MOST_SLICES).all(|buf| buf.is_empty()) {
+            return self.attempt(place, |_| Ok(0));
+        }
         self.exchange(Direction::Read, place, |fd| receive_vectored(fd, bufs))
     }
 

@@ -8,7 +8,7 @@
 //! under the same lock. Such a lock is taken before that of any node, and nothing done under the lock of a node takes one.
 #![allow(unsafe_code, reason = "nodes follow each other by pointer")]
 
-use crate::chan::{Receiver, Sender, bounded};
+use crate::chan::Receiver;
 use crate::fiber::cancel_node::{CancelNode, Follower, What};
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
@@ -22,7 +22,6 @@ use crate::prim::reason::{Place, Reason};
 use crate::prim::task_parker::later;
 use std::convert::Infallible;
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock, Weak};
@@ -318,8 +317,7 @@ unsafe fn wake(wait: NonNull<()>, _: Cause) {
 
 /// The channel that is closed by a cancellation.
 struct Done {
-    /// Without a sender it would be closed.
-    sender: ManuallyDrop<Sender<Infallible>>,
+    /// Nobody sends, and it is not closed for that.
     receiver: Receiver<Infallible>,
     follower: Follower,
 }
@@ -328,11 +326,9 @@ impl Done {
     /// The channel of a token, which keeps it as long as its node.
     fn of(node: &CancelNode) -> Arc<Done> {
         let done = Arc::new_cyclic(|done: &Weak<Done>| {
-            let (sender, receiver) = bounded(0);
             let done = NonNull::new(done.as_ptr().cast_mut().cast());
             let done = done.unwrap_or_else(|| unreachable!("INVARIANT: a block has an address"));
-            let follower = Follower::new(What::Call(close, done));
-            Done { sender: ManuallyDrop::new(sender), receiver, follower }
+            Done { receiver: Receiver::of_nobody(), follower: Follower::new(What::Call(close, done)) }
         });
         // SAFETY: both stay until the token goes, when nobody can reach its node any more.
         if unsafe { node.follow(&done.follower) }.is_err() {
@@ -345,16 +341,6 @@ impl Done {
 unsafe fn close(done: NonNull<()>, _: Cause) {
     // SAFETY: made from a `Done` that stays as long as the node.
     unsafe { done.cast::<Done>().as_ref() }.receiver.close();
-}
-
-impl Drop for Done {
-    fn drop(&mut self) {
-        // Somebody may still look at a clone of the receiver, which must not say now that the token was cancelled.
-        if self.receiver.receiver_count() == 1 || self.receiver.is_closed() {
-            // SAFETY: dropped here only.
-            unsafe { ManuallyDrop::drop(&mut self.sender) };
-        }
-    }
 }
 
 impl Default for CancelToken {

@@ -4,6 +4,8 @@
 pub(crate) use super::innermost::check;
 
 use super::innermost::{current, heed_request, set_current, with_timer};
+#[cfg(not(modelled))]
+use super::thread;
 use super::{me, poke};
 use crate::fiber::ambient::Scope;
 use crate::fiber::cancel_node::CancelNode;
@@ -47,6 +49,18 @@ pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&Cancel
         return f(node);
     }
     with_timer(&scope, expiry, || f(node))
+}
+
+/// Calls `f` in a fiber that takes over the calling thread, which runs none so far, when that is called: inside of what the thread is inside now.
+#[cfg(not(modelled))]
+pub(crate) fn as_on_this_thread<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
+    let (around, expiry) = (thread::scope(), thread::expiry_within_shields());
+    // SAFETY: the scope is not left before the thread is given back.
+    move || match around.map(|around| unsafe { &*around.as_ptr() }) {
+        None => f(),
+        Some(Scope { node: Some(node), .. }) => within(Entry::Child(node), expiry, |_| f()),
+        Some(_) => shielded(f),
+    }
 }
 
 /// Calls `f` in a scope that nothing from outside ends.

@@ -86,6 +86,13 @@ fn expire_scopes() {
     }
 }
 
+/// When the time is up for what the calling thread does here, whatever is around a shield.
+#[cfg(not(modelled))]
+pub(super) fn expiry_within_shields() -> Moment {
+    let inside = scopes().take_while(|scope| scope.node.is_some());
+    inside.map(|scope| scope.expiry.get()).min().unwrap_or(Moment::NEVER)
+}
+
 fn next_expiry() -> Moment {
     scopes().map(|scope| scope.expiry.get()).min().unwrap_or(Moment::NEVER)
 }

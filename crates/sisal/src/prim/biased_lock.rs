@@ -24,7 +24,7 @@
 
 use super::atomic::{AtomicU32, Backoff, Ordering};
 use super::thread_number::{self, ThreadNumber};
-use super::{barrier, const_fn};
+use super::{barrier, const_fn, fork};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -122,6 +122,8 @@ impl<T> Lock<T> {
 
     #[cold]
     fn lock_contended(&self) {
+        // There whoever has it may be a thread that does not exist.
+        fork::refuse_in_child();
         let mut backoff = Backoff::new();
         loop {
             backoff.pause();
@@ -149,6 +151,7 @@ impl<T> Lock<T> {
     /// Takes the lock away from its owner for good.
     #[cold]
     fn revoke(&self) {
+        fork::refuse_in_child();
         self.owner.store(REVOKED, Ordering::Relaxed);
         // ORDERING: pairs with the light barrier in `lock`; see the module.
         barrier::heavy();

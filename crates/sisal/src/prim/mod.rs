@@ -33,7 +33,7 @@ pub(crate) mod thread_parker;
 pub(crate) mod ticks;
 pub(crate) mod wake_timer;
 
-#[cfg(not(modelled))]
+#[cfg_attr(modelled, path = "fork_model.rs")]
 pub(crate) mod fork;
 #[cfg_attr(modelled, path = "futex_model.rs")]
 pub(crate) mod futex;

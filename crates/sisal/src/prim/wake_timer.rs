@@ -7,6 +7,7 @@
 use super::clock::Moment;
 use super::own_threads;
 use std::collections::BTreeMap;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -44,30 +45,39 @@ pub(crate) fn are_there() -> bool {
     timers.is_waking || !timers.due.is_empty()
 }
 
+/// Calls a waker at its time, whatever happens.
+///
+/// # Errors
+/// If the thread can't be started.
+pub(crate) fn wake_at(at: Moment, waker: Waker) -> io::Result<()> {
+    arm(at, waker).map(drop)
+}
+
+fn arm(at: Moment, waker: Waker) -> io::Result<Key> {
+    let mut timers = timers();
+    if !timers.is_started {
+        own_threads::spawn("sisal-timers", keep_time)?;
+        timers.is_started = true;
+    }
+    timers.last_number += 1;
+    let key = (at, timers.last_number);
+    let is_first = timers.due.first_key_value().is_none_or(|(first, _)| key < *first);
+    timers.due.insert(key, waker);
+    drop(timers);
+    if is_first {
+        CHANGED.notify_one();
+    }
+    Ok(key)
+}
+
 impl WakeTimer {
     /// # Panics
     /// If the thread can't be started.
     pub(crate) fn new(at: Moment, waker: &Waker) -> WakeTimer {
-        let waker = waker.clone();
-        let kept = waker.clone();
-        let mut timers = timers();
-        if !timers.is_started {
-            let started = own_threads::spawn("sisal-timers", keep_time);
-            if let Err(error) = started {
-                drop(timers);
-                panic!("sisal: can't start the thread that keeps the time of futures: {error}");
-            }
-            timers.is_started = true;
+        match arm(at, waker.clone()) {
+            Ok(key) => WakeTimer { key, waker: waker.clone() },
+            Err(error) => panic!("sisal: can't start the thread that keeps the time of futures: {error}"),
         }
-        timers.last_number += 1;
-        let key = (at, timers.last_number);
-        let is_first = timers.due.first_key_value().is_none_or(|(first, _)| key < *first);
-        timers.due.insert(key, kept);
-        drop(timers);
-        if is_first {
-            CHANGED.notify_one();
-        }
-        WakeTimer { key, waker }
     }
 
     /// Whether it does what one for this time and this waker would do.

@@ -23,6 +23,9 @@ const ROUNDING_PART: u64 = 32;
 const NODES_AHEAD: usize = 8;
 const OWNERS_AHEAD: usize = 4;
 
+/// A row with more places than this, and more gaps than timers, is put together.
+const MOST_PLACES: usize = 64;
+
 /// The most empty rows that are kept for later.
 const MOST_SPARE: usize = 64;
 
@@ -48,6 +51,19 @@ impl<T> Timer<T> {
 struct Row<T> {
     nodes: Vec<Option<NonNull<Timer<T>>>>,
     armed: usize,
+}
+
+impl<T> Row<T> {
+    /// Moves those who are left together. Whoever waits for one fixed time again and again would leave a gap each time.
+    #[cold]
+    fn close_gaps(&mut self) {
+        self.nodes.retain(Option::is_some);
+        for (place, timer) in self.nodes.iter().flatten().enumerate() {
+            // SAFETY: timers in a row are alive.
+            let at = unsafe { &timer.as_ref().at };
+            at.set(at.get().map(|(due, _)| (due, place)));
+        }
+    }
 }
 
 /// See the [module](self). Times are nanoseconds on whatever clock the owner uses.
@@ -108,6 +124,9 @@ impl<T> Timers<T> {
         row.nodes[place] = None;
         row.armed -= 1;
         self.len.set(self.len.get() - 1);
+        if row.nodes.len() > MOST_PLACES && row.nodes.len() > 2 * row.armed {
+            row.close_gaps();
+        }
         if row.armed == 0
             && let Some(row) = rows.remove(&due)
         {
@@ -232,5 +251,29 @@ mod tests {
         assert_eq!(fired(&timers, 20), rest);
         assert_eq!(timers.len(), 0);
         assert!(nodes.iter().all(|node| !node.is_armed()));
+    }
+
+    /// Some wait for one time again and again while another waits for it all along: the row stays short, and its order.
+    #[test]
+    fn gaps_in_a_row_do_not_pile_up() {
+        let timers = Timers::new();
+        let staying: Vec<_> = (0..100).map(Timer::new).collect();
+        let coming = Timer::new(1_000);
+        let due = 1 << 40;
+        for (number, timer) in staying.iter().enumerate() {
+            // SAFETY: all stay where they are to the end of the test.
+            unsafe {
+                timers.insert(NonNull::from(timer), due, 0);
+                for _ in 0..100 {
+                    timers.insert(NonNull::from(&coming), due, 0);
+                    timers.remove(&coming);
+                }
+            }
+            let places = timers.rows.borrow()[&round_up(due, 0)].nodes.len();
+            assert!(places <= (2 * (number + 1)).max(MOST_PLACES) + 1, "{places} places for {} timers", number + 1);
+        }
+        staying.iter().skip(1).step_by(2).for_each(|timer| timers.remove(timer));
+        assert_eq!(timers.len(), 50);
+        assert_eq!(fired(&timers, u64::MAX - 1), (0..100).step_by(2).collect::<Vec<_>>());
     }
 }

@@ -39,6 +39,7 @@ impl Worker {
             // Making it has called nothing that could have made another.
             assert!(self.driver.set(driver).is_ok(), "INVARIANT: a driver is made once");
         }
+        self.expect_something();
         Ok(self.driver.get().unwrap_or_else(|| unreachable!("INVARIANT: just made")).as_ref())
     }
 

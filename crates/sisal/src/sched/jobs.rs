@@ -52,27 +52,31 @@ impl Looks {
     }
 }
 
-/// How long jobs are kept back after one was offered to the hungry in vain, in nanoseconds: twice as long each time, up to the most. It was
-/// too small to be worth a theft, or its owner took it back in time; and to offer one may mean to wake somebody (`tree-10`).
+/// How long jobs of one place are kept back after one was offered to the hungry in vain, in nanoseconds: twice as long each time, up to the
+/// most. It was too small to be worth a theft, or its owner took it back in time; and to offer one to those who sleep means to wake somebody
+/// (`tree-10`).
 const KEEP_BACK: u64 = 10_000;
-const KEEP_BACK_MOST: u64 = 1_000_000;
+const KEEP_BACK_MOST: u64 = 320_000;
 
-/// When a job may be offered to the hungry.
+/// When a job may be offered to those who sleep for want of one.
 #[derive(Copy, Clone, Default)]
 pub(super) struct Offers {
+    /// Where the last one was put aside.
+    place: Option<Place>,
     not_before: Moment,
-    /// Zero if the last one was taken.
+    /// Zero if it was taken.
     keep_back: u64,
 }
 
 impl Offers {
-    fn may_offer(self, now: Moment) -> bool {
-        now >= self.not_before
+    fn may_offer(self, place: Place, now: Moment) -> bool {
+        now >= self.not_before || self.place != Some(place)
     }
 
     /// One is offered.
-    fn offered(self, now: Moment) -> Offers {
-        Offers { not_before: Moment(now.0 + self.keep_back), ..self }
+    fn offered(self, place: Place, now: Moment) -> Offers {
+        let keep_back = if self.place == Some(place) { self.keep_back } else { 0 };
+        Offers { place: Some(place), not_before: Moment(now.0 + keep_back), keep_back }
     }
 
     /// One that others have seen was taken by one of them, or by its owner.
@@ -123,13 +127,15 @@ impl Worker {
         if !self.shared.idle.has_hungry() {
             return self.be_calm(me);
         }
-        let offers = self.offers.get();
         if self.remote().ring.is_empty()
-            && offers.may_offer(now)
             && let Some(oldest) = me.hidden().last()
         {
-            self.offers.set(offers.offered(now));
-            self.expose(me, oldest);
+            // SAFETY: a job in the list of the running fiber.
+            let (offers, place) = (self.offers.get(), unsafe { oldest.as_ref() }.place);
+            if self.shared.idle.searchers() > 0 || offers.may_offer(place, now) {
+                self.offers.set(offers.offered(place, now));
+                self.expose(me, oldest);
+            }
         }
     }
 
@@ -142,7 +148,7 @@ impl Worker {
     /// that of the [countdown](super::countdown).
     fn be_calm(&self, me: FiberRef) {
         let is_alone = self.remote().presence.homed() == usize::from(me.is_homed.get());
-        if !is_alone || self.timers.len() > 0 || !self.pinned.is_empty() {
+        if !is_alone || self.timers.len() > 0 || !self.pinned.is_empty() || self.awaited_driver().is_some() {
             return;
         }
         let told = &self.remote().told;
@@ -225,22 +231,27 @@ impl Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::Location;
 
     #[test]
-    fn jobs_that_nobody_takes_are_offered_less_and_less_until_one_is_taken() {
+    fn jobs_of_a_place_that_nobody_takes_are_offered_less_and_less_until_one_is_taken() {
+        let (place, elsewhere) = (Location::caller(), { Location::caller() });
+        assert_ne!(place, elsewhere);
         let mut offers = Offers::default();
         let mut now = Moment(1);
         let mut gaps = Vec::new();
         for _ in 0..10 {
-            assert!(offers.may_offer(now));
-            offers = offers.offered(now).ended(false);
-            let gap = (0..).find(|gap| offers.may_offer(Moment(now.0 + gap * KEEP_BACK))).unwrap();
+            assert!(offers.may_offer(place, now));
+            offers = offers.offered(place, now).ended(false);
+            let gap = (0..).find(|gap| offers.may_offer(place, Moment(now.0 + gap * KEEP_BACK))).unwrap();
             now = Moment(now.0 + gap * KEEP_BACK);
             gaps.push(gap);
         }
         assert_eq!(gaps[..6], [0, 1, 2, 4, 8, 16]);
         assert_eq!(gaps[9] * KEEP_BACK, KEEP_BACK_MOST);
-        offers = offers.offered(now).ended(true).offered(now);
-        assert!(offers.may_offer(now));
+        let kept_back = offers.offered(place, now);
+        assert!(!kept_back.may_offer(place, now) && kept_back.may_offer(elsewhere, now));
+        assert!(kept_back.offered(elsewhere, now).may_offer(elsewhere, now), "it is another's");
+        assert!(offers.ended(true).offered(place, now).may_offer(place, now));
     }
 }

@@ -58,7 +58,7 @@ impl Worker {
     pub(crate) fn enqueue_on(&self, worker: usize, fiber: FiberRef) {
         if worker == self.index {
             self.enqueue_pinned(fiber);
-        } else if self.shared.phase() != Phase::Running {
+        } else if self.shared.phase() != Phase::Running && !fiber.flags.is_job() {
             // It will only be cancelled, which any worker can do; that one may have gone.
             self.enqueue_fresh(fiber);
         } else {
@@ -216,9 +216,11 @@ impl Shared {
     pub(crate) fn send(&self, worker: usize, fiber: FiberRef) {
         let remote = &self.remotes[worker];
         // SAFETY: the fiber is in no queue: it is fresh, or was made ready by whoever calls this.
-        if unsafe { remote.inbox.push(fiber.as_ptr()) } && self.idle.wake_worker(worker, &remote.bed) == Found::Awake {
+        if unsafe { remote.inbox.push(fiber.as_ptr()) } {
+            let found = self.idle.wake_worker(worker, &remote.bed);
+            // Also if it slept: one that has no stack to sleep on goes on with who forked before.
             remote.told.forks_to_look.rouse();
-            if self.watch.is_asleep() {
+            if found == Found::Awake && self.watch.is_asleep() {
                 // It is busy, perhaps for long: whoever runs there has to be asked to yield then.
                 self.watch.wake();
             }

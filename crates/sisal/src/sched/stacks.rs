@@ -4,6 +4,7 @@ use super::shared::Shared;
 use super::upkeep::TRIM_FROM;
 use crate::prim::atomic::{Ordering, fence};
 use sisal_context::stack::{SizeClass, Stack};
+use sisal_context::switch::sanitizer;
 use std::cell::RefCell;
 
 /// The most stacks a worker keeps for itself. Beyond that half of them go to the depot.
@@ -62,6 +63,8 @@ impl Stacks {
             unsafe { shared.others.give(&[stack]) };
             return shared.watch.note_dirty(&shared.others, 1);
         }
+        // A late waker that touches a frame on it is found, until it is used again or goes.
+        sanitizer::close(stack);
         if hot.len() < MOST_HOT && shared.starved.load(Ordering::Relaxed) == 0 {
             return hot.push(stack);
         }
@@ -100,6 +103,8 @@ impl Stacks {
 /// Gives stacks to the depot and tells those who wait for one.
 #[allow(unsafe_code, reason = "as for `Depot::give`")]
 unsafe fn give(shared: &Shared, stacks: &[Stack]) {
+    // Its memory may become something else there.
+    stacks.iter().for_each(|&stack| sanitizer::fresh(stack));
     // SAFETY: the caller's promise.
     unsafe { shared.depot.give(stacks) };
     shared.watch.note_dirty(&shared.depot, TRIM_FROM);

@@ -25,7 +25,7 @@ use std::panic::Location;
 ///
 /// What a fiber captures must be [`Send`], since another worker may start it:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// let local = std::rc::Rc::new(1);
 /// sisal::run(|| sisal::spawn(move || *local));
 /// ```
@@ -83,7 +83,7 @@ where
 ///
 /// What it returns need not be `Send` either; then the handle stays here too:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// sisal::run(|| {
 ///     let handle = sisal::spawn_local(|| std::rc::Rc::new(1));
 ///     sisal::spawn(move || handle.join());

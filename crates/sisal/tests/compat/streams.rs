@@ -1,13 +1,16 @@
 //! Our streams under the traits of others.
 
-use super::common::in_fiber_of_each;
 use super::common::waits::in_fibers_and_a_thread;
+use super::common::{in_fiber_of_each, in_main_fiber};
 use futures_core::Stream;
 use sisal::net::{TcpListener, TcpStream, UnixStream};
 use sisal::{block_on, spawn};
 use std::future::poll_fn;
 use std::io::{IoSlice, Read, Write};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
 
 /// More than the buffers of a socket hold, of an odd length, and such that no part looks like another.
 fn pattern() -> Vec<u8> {
@@ -141,6 +144,30 @@ mod by_futures {
             });
             assert_eq!(answer, b"thanks");
             assert!(blocking.join().unwrap() == pattern());
+        });
+    }
+
+    /// A task that waits for a descriptor is woken while the fiber that has polled it does nothing but fork.
+    #[test]
+    fn a_task_is_woken_while_its_fiber_forks() {
+        struct Flag(AtomicBool);
+        impl Wake for Flag {
+            fn wake(self: Arc<Flag>) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        in_main_fiber(1, || {
+            let fork = || _ = sisal::par::join(|| sisal::par::join(|| (), || ()), || ());
+            (0..100_000).for_each(|_| fork());
+            let (mut one, mut other) = UnixStream::pair().unwrap();
+            let flag = Arc::new(Flag(AtomicBool::new(false)));
+            let waker = Waker::from(Arc::clone(&flag));
+            assert!(Pin::new(&mut one).poll_read(&mut Context::from_waker(&waker), &mut [0]).is_pending());
+            let writer = std::thread::spawn(move || other.write_all(b"!").unwrap());
+            while !flag.0.load(Ordering::Relaxed) {
+                fork();
+            }
+            writer.join().unwrap();
         });
     }
 

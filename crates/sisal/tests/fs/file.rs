@@ -243,3 +243,24 @@ fn a_file_is_made_of_a_number_and_is_no_terminal() {
         }
     });
 }
+
+/// As many wait for a lock as there are threads to wait on.
+#[test]
+fn a_lock_is_given_back_though_all_threads_wait_for_it() {
+    crate::common::watchdog::guarded(|| {
+        let runtime = sisal::Runtime::builder().workers(1).max_workers(1).max_blocking_threads(1).build().unwrap();
+        let folder = Folder::new();
+        let path = folder.join("file");
+        runtime.run(|| {
+            let (holder, other) = (File::create(&path).unwrap(), File::open(&path).unwrap());
+            let third = File::open(&path).unwrap();
+            holder.lock().unwrap();
+            let waiter = sisal::spawn(move || other.lock().unwrap());
+            (0..100).for_each(|_| sisal::yield_now());
+            assert!(matches!(third.try_lock(), Err(TryLockError::WouldBlock)));
+            assert!(!waiter.is_finished());
+            holder.unlock().unwrap();
+            waiter.join().unwrap();
+        });
+    });
+}

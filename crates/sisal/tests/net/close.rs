@@ -1,18 +1,25 @@
 //! `close(&self)`: it wakes whoever waits, and later operations are refused.
 
 use crate::common::places::{everywhere, join_all, settle};
+use crate::common::until;
 use crate::common::waits::in_fibers_and_a_thread;
 use crate::wire::{fill, tcp, unix_address};
 use sisal::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn closing_a_listener_wakes_all_who_accept() {
     everywhere(|place| {
-        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+        let shared = Arc::new((TcpListener::bind("127.0.0.1:0").unwrap(), AtomicUsize::new(0)));
+        let (listener, begun) = &*shared;
         let address = listener.local_addr().unwrap();
-        let actors = place.sharing(100, &listener, |listener, _| listener.accept().unwrap_err().kind());
+        let actors = place.sharing(100, &shared, |(listener, begun), _| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            listener.accept().unwrap_err().kind()
+        });
+        until(|| begun.load(Ordering::Relaxed) == 100);
         settle();
         listener.close();
         assert_eq!(join_all(actors), [ErrorKind::NotConnected; 100]);

@@ -313,3 +313,16 @@ fn options_are_kept() {
         }
     });
 }
+
+#[test]
+fn nothing_is_read_at_once_into_no_room() {
+    in_fibers_and_a_thread(|| {
+        let ((mut client, mut server), (mut near, _far)) = (tcp(), UnixStream::pair().unwrap());
+        let mut nothing = [0; 0];
+        assert_eq!(client.read_vectored(&mut []).unwrap(), 0);
+        assert_eq!(near.read_vectored(&mut [IoSliceMut::new(&mut nothing)]).unwrap(), 0);
+        server.write_all(b"!").unwrap();
+        assert_eq!(client.read_vectored(&mut [IoSliceMut::new(&mut [0; 8])]).unwrap(), 1);
+        assert_eq!(client.read_vectored(&mut [IoSliceMut::new(&mut nothing)]).unwrap(), 0);
+    });
+}

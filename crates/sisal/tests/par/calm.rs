@@ -52,16 +52,15 @@ fn one_who_becomes_idle_gets_jobs() {
             let (busy, enough) = (Flag::default(), Flag::default());
             let hog = {
                 let (busy, enough) = (busy.clone(), enough.clone());
-                runtime.spawn(move || {
+                runtime.handle().spawn_on(0, move || {
                     busy.set();
                     while !enough.is_set() {
                         std::hint::spin_loop();
                     }
                 })
             };
-            runtime.run(move || {
-                // On the other worker.
-                until(|| busy.is_set());
+            until(|| busy.is_set());
+            let forker = runtime.handle().spawn_on(1, move || {
                 fork_much();
                 enough.set();
                 let here = thread::current().id();
@@ -78,6 +77,7 @@ fn one_who_becomes_idle_gets_jobs() {
                     spread(12, here, &elsewhere);
                 }
             });
+            forker.join().unwrap();
             hog.join().unwrap();
         }
         shut_down(runtime);

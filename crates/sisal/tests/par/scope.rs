@@ -320,10 +320,13 @@ fn a_broadcast_reaches_each_worker_whatever_is_cancelled() {
             token.cancel();
             let cancelled = token.run(|| par::broadcast(|worker| worker));
             handle.request_stop();
-            (cancelled, par::broadcast(|worker| worker))
+            (cancelled, par::broadcast(|worker| (worker, std::thread::current().id())))
         });
         let all: Vec<usize> = (0..workers).collect();
-        assert_eq!(numbers.join().unwrap(), (all.clone(), all));
+        let (cancelled, stopping) = numbers.join().unwrap();
+        let threads: std::collections::HashSet<_> = stopping.iter().map(|(_, thread)| *thread).collect();
+        let stopping: Vec<usize> = stopping.into_iter().map(|(worker, _)| worker).collect();
+        assert_eq!((cancelled, stopping, threads.len()), (all.clone(), all, workers));
         shut_down(runtime);
     });
 }

@@ -278,3 +278,24 @@ fn there_may_be_many_arms() {
         assert_eq!(received, Ok(number));
     }
 }
+
+#[test]
+fn commas_between_angle_brackets_belong_to_what_they_stand_in() {
+    fn first<A, B>(channel: &Sender<A>, _: B) -> &Sender<A> {
+        channel
+    }
+    fn both<A: Default, B: Default>() -> (A, B) {
+        Default::default()
+    }
+    let (tx, rx) = unbounded::<i32>();
+    let sent = select! {
+        send(first::<i32, Option<(u8, u8)>>(&tx, None), 7) -> result => result.is_ok() && 1 < 2 && both::<u8, Vec<u8>>().0 == 0,
+        default => false,
+    };
+    assert!(sent);
+    let received = select! {
+        recv(rx) -> message => std::convert::identity::<Result<i32, RecvError>>(message).ok().filter(|_| both::<u8, Vec<fn(u8) -> u8>>().1.is_empty()),
+        default => None,
+    };
+    assert_eq!(received, Some(7));
+}

@@ -7,7 +7,7 @@ use super::descriptors::leave;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
 use sisal::chan::bounded;
-use sisal::net::{TcpListener, TcpStream};
+use sisal::net::{TcpListener, TcpStream, UnixStream};
 use sisal::sync::Event;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream as Client};
@@ -113,6 +113,26 @@ fn a_socket_can_be_closed_under_its_reader() {
             let _taken = leave(0);
             stream.close();
             assert_eq!(reader.join().unwrap().unwrap_err().kind(), ErrorKind::NotConnected);
+        });
+    })
+    .well();
+}
+
+#[test]
+fn a_proxy_that_can_have_none_to_wait_with_waits_all_the_same() {
+    run(|| {
+        background(1).run(|| {
+            let ((mut client, near), (far, mut server)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+            let taken = leave(0);
+            let proxy = sisal::spawn(move || sisal::net::copy_bidirectional(&near, &far));
+            settle();
+            client.write_all(&[7]).unwrap();
+            drop(taken);
+            let mut byte = [0];
+            server.read_exact(&mut byte).unwrap();
+            assert_eq!(byte, [7]);
+            drop((client, server));
+            assert_eq!(proxy.join().unwrap().unwrap(), (1, 0));
         });
     })
     .well();

@@ -130,6 +130,22 @@ fn fibers_that_find_a_channel_closed_again_and_again_do_not_starve_a_third() {
                 move || assert!(tx.send(1).unwrap_err().is_closed())
             });
         }
+        let (everybody, nobody) = chan::broadcast::<u8>(1);
+        drop(nobody);
+        runs_beside(|| {
+            let everybody = everybody.clone();
+            move || assert!(everybody.send(1).unwrap_err().is_closed())
+        });
+        let (ordered, results) = chan::ordered::<u8>(1);
+        drop(results);
+        runs_beside(|| {
+            let ordered = ordered.clone();
+            move || assert!(ordered.send(|| 1).is_err())
+        });
+        runs_beside(|| {
+            let ordered = ordered.clone();
+            move || assert!(ordered.try_send(|| 1).is_err())
+        });
         runs_beside(|| {
             || {
                 let (tx, rx) = chan::oneshot::<u8>();

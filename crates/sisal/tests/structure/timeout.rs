@@ -411,3 +411,26 @@ fn a_wait_for_a_tick_is_cancelled_by_a_limit() {
         assert_eq!(cause(timeout(SHORT, || ticks.tick().map(drop))), Some(Cause::Deadline));
     });
 }
+
+/// A runtime that takes a thread over is inside of what the thread is inside.
+#[test]
+fn a_limit_around_a_run_reaches_what_it_runs() {
+    crate::common::watchdog::guarded(|| {
+        let waited = timeout(SHORT, || sisal::run(|| sleep(LONG)));
+        assert_eq!(waited.unwrap_err().cause, Cause::Deadline);
+        let token = sisal::CancelToken::new();
+        let canceller = token.clone();
+        let cancelled = token.run(|| {
+            sisal::run(move || {
+                let waiter = spawn(|| ());
+                waiter.join().unwrap();
+                canceller.cancel();
+                sleep(LONG)
+            })
+        });
+        assert_eq!(cancelled.unwrap_err().cause, Cause::Request);
+        let shielded = timeout(SHORT, || sisal::shield(|| sisal::run(|| sleep(SHORT * 3))));
+        assert_eq!(shielded, Ok(()));
+        assert_eq!(timeout(LONG, || sisal::run(|| timeout(LONG, || 7))), 7);
+    });
+}

@@ -3,6 +3,7 @@
 use crate::chan::error::{RecvTimeoutError, SendTimeoutError, TryRecvError, TrySendError};
 use crate::chan::{OneReceiver, OneSender, Receiver, Sender, oneshot, unbounded};
 use crate::fiber::waiter::Woken;
+use crate::park::pay_fuel;
 use crate::prim::atomic::{AtomicUsize, Ordering};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
@@ -10,6 +11,7 @@ use crate::prim::lock::Lock;
 use crate::prim::reason::Place;
 use crate::sync::{AcquireTimeoutError, Semaphore, SemaphorePermit};
 use std::error::Error;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// More than there can ever be senders, and no more than can be counted twice: for those who take places, and at the close for all who wait.
@@ -63,6 +65,7 @@ impl<W> Entrance<W> {
         place: Place,
     ) -> Result<SemaphorePermit<'_>, SendTimeoutError<()>> {
         if self.is_closed() {
+            pay_fuel(place);
             return Err(SendTimeoutError::Closed(()));
         }
         self.room.permits.acquire_by(|| deadline, place).map_err(|error| match error {
@@ -75,6 +78,7 @@ impl<W> Entrance<W> {
     #[track_caller]
     pub(super) fn room_now(&self) -> Result<SemaphorePermit<'_>, TrySendError<()>> {
         if self.is_closed() {
+            pay_fuel(Location::caller());
             return Err(TrySendError::Closed(()));
         }
         self.room.permits.try_acquire().ok_or(TrySendError::Full(()))

@@ -73,8 +73,8 @@ pub fn pool<T>(
     Pool { shared: Arc::new(Shared::new(Box::new(create), Box::new(reset), capacity)) }
 }
 
-/// Lends things, and takes them back: see [`pool`]. Clones lend the same things. When the last is gone, what is still lent is dropped
-/// when it comes back.
+/// Lends things, and takes them back: see [`pool`]. Clones lend the same things. They go when the last clone is gone and
+/// nothing is lent any more.
 ///
 /// Those who wait are served in the order they came.
 ///

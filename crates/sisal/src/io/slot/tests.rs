@@ -114,6 +114,33 @@ fn an_event_for_what_was_closed_wakes_nobody_who_waits_at_its_slot_now() {
     }
 }
 
+/// A task that is woken where many wait.
+struct OneOfMany(Arc<Awaited>);
+
+impl Wake for OneOfMany {
+    fn wake(self: Arc<OneOfMany>) {
+        Arc::clone(&self.0).wake();
+    }
+}
+
+/// A task that polls a direction again and again, as whoever copies both ways does, stands there once and is woken once.
+#[test]
+fn a_task_that_polls_again_waits_once() {
+    let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+    let epoll = Arc::new(Epoll::new(bell.as_fd()).unwrap());
+    let driver = EpollDriver::new(Arc::clone(&epoll));
+    let slot = slots::allocate();
+    let awaited = Awaited::new(slot);
+    let task = Waker::from(Arc::clone(&awaited));
+    let before = Arc::strong_count(&awaited);
+    (0..1_000).for_each(|_| awaited.wait(&task, &epoll));
+    assert_eq!((awaited.wakes(), Arc::strong_count(&awaited)), (0, before + 1));
+    awaited.become_ready();
+    assert_eq!(driver.turn(Some(Duration::ZERO), &mut |_| unreachable!("only tasks wait")), 1);
+    assert_eq!(awaited.wakes(), 1);
+    slot.release(awaited.reader.as_fd());
+}
+
 /// More tasks than are thought to be alive: those who are sent away come back, and in the end all stand there.
 #[test]
 fn a_crowd_of_tasks_comes_to_rest() {
@@ -126,7 +153,7 @@ fn a_crowd_of_tasks_comes_to_rest() {
     let mut come = 0;
     let mut gone = TASKS;
     while gone > 0 {
-        (0..gone).for_each(|_| awaited.wait(&Arc::clone(&awaited).into(), &epoll));
+        (0..gone).for_each(|_| awaited.wait(&Arc::new(OneOfMany(Arc::clone(&awaited))).into(), &epoll));
         come += gone;
         gone = awaited.wakes.swap(0, Ordering::Relaxed);
         assert!(come < 10 * TASKS, "they drive each other out");

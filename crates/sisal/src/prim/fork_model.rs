@@ -1,0 +1,3 @@
+//! Forks, in the models: there are none.
+
+pub(crate) fn refuse_in_child() {}
