@@ -29,7 +29,8 @@ use std::time::Duration;
 /// Runs `f` as the main fiber of a runtime and returns what it returns. The calling thread is a worker meanwhile.
 ///
 /// `f` runs on the thread's own stack and need not be [`Send`]. Settings come from the environment, and else have defaults; see
-/// [`RuntimeBuilder`]. Inside a fiber this just calls `f`.
+/// [`RuntimeBuilder`]. Inside a fiber this just calls `f`. What the calling thread is inside of, as a [`timeout`](crate::timeout) or a
+/// [`CancelToken`](crate::CancelToken), reaches the main fiber.
 ///
 /// # The end
 /// When `f` returns, the runtime stops: fibers that were not started end as [cancelled](crate::JoinError::Cancelled); sleeps and

@@ -269,3 +269,32 @@ fn waits_for_one_time_again_and_again_leave_nothing_behind() {
     });
     ended.well();
 }
+
+/// One channel is enlisted at, and taken off again, at every turn.
+#[test]
+fn selects_that_end_elsewhere_leave_nothing_behind() {
+    const SELECTS: usize = 300_000;
+    let ended = child::run(|| {
+        in_main_fiber(1, || {
+            let (_silent, never) = sisal::chan::bounded::<()>(0);
+            let (sender, receiver) = sisal::chan::bounded(0);
+            let feeder = sisal::spawn_local(move || while sender.send(()).is_ok() {});
+            let turns = |count: usize| {
+                for _ in 0..count {
+                    sisal::select! {
+                        recv(never) -> _ => unreachable!("nobody sends"),
+                        recv(receiver) -> item => item.unwrap(),
+                    }
+                }
+            };
+            turns(1_000);
+            let before = linux::resident();
+            turns(SELECTS);
+            let grown = linux::resident().saturating_sub(before);
+            assert!(grown < SELECTS * 2, "{grown} bytes");
+            drop(receiver);
+            feeder.join().unwrap();
+        });
+    });
+    ended.well();
+}
