@@ -132,7 +132,7 @@ impl Worker {
         {
             // SAFETY: a job in the list of the running fiber.
             let (offers, place) = (self.offers.get(), unsafe { oldest.as_ref() }.place);
-            if self.shared.idle.searchers() > 0 || offers.may_offer(place, now) {
+            if offers.may_offer(place, now) {
                 self.offers.set(offers.offered(place, now));
                 self.expose(me, oldest);
             }
