@@ -40,6 +40,17 @@ const fn wake_idle(count: usize) -> Work {
     Work::WakeIdle(Submissions { count, workers: WORKERS })
 }
 
+/// What so many parked fibers weigh, and so many in a quick run.
+const fn parked_memory(name: &'static str, what: &'static str, [full, quick]: [usize; 2]) -> Case {
+    Case {
+        cpu_unit: "ns per fiber",
+        extras: &[("page_tables", "page tables B per fiber"), TASKS],
+        references: STACKLESS,
+        rounds: FEW_ROUNDS,
+        ..Case::new(name, what, "B per fiber", [Work::ParkedMemory(parked(full)), Work::ParkedMemory(parked(quick))])
+    }
+}
+
 const fn idle_cpu(parked: usize, seconds: u64) -> Work {
     Work::IdleCpu(Idle { parked, span: Duration::from_secs(seconds), workers: WORKERS })
 }
@@ -96,30 +107,8 @@ pub(super) static CASES: &[Case] = &[
         "ns per yield",
         [yields(1_000, 1_000, WORKERS), yields(1_000, 500, WORKERS)],
     ),
-    Case {
-        cpu_unit: "ns per fiber",
-        extras: &[("page_tables", "page tables B per fiber"), TASKS],
-        references: STACKLESS,
-        rounds: FEW_ROUNDS,
-        ..Case::new(
-            "parked-memory",
-            "resident memory of a parked fiber, 1M of them",
-            "B per fiber",
-            [Work::ParkedMemory(parked(1_000_000)), Work::ParkedMemory(parked(100_000))],
-        )
-    },
-    Case {
-        cpu_unit: "ns per fiber",
-        extras: &[("page_tables", "page tables B per fiber"), TASKS],
-        references: STACKLESS,
-        rounds: FEW_ROUNDS,
-        ..Case::new(
-            "parked-memory-4m",
-            "the same of 4M, which take 20 GiB",
-            "B per fiber",
-            [Work::ParkedMemory(parked(4_000_000)), Work::ParkedMemory(parked(400_000))],
-        )
-    },
+    parked_memory("parked-memory", "resident memory of a parked fiber, 1M of them", [1_000_000, 100_000]),
+    parked_memory("parked-memory-4m", "the same of 4M, which take 20 GiB", [4_000_000, 400_000]),
     Case {
         extras: &[TASKS],
         references: STACKLESS,
