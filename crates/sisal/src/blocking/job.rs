@@ -1,7 +1,6 @@
 //! One call that blocks, as the threads of the pool see it. It lies in the frame of whoever waits for it.
 #![allow(unsafe_code, reason = "a job is reached by pointer while its owner waits")]
 
-use crate::fiber::current;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::fiber::who::Who;
 use crate::park;
@@ -9,6 +8,10 @@ use crate::prim::object::{Sight, Watched};
 use crate::queue::chain::{ChainLink, Chained};
 use std::mem;
 use std::ptr::NonNull;
+
+/// What its owner is told of it.
+const DONE: Woken = Woken::Object(0);
+pub(super) const GIVEN_BACK: Woken = Woken::Object(1);
 
 /// See the [module](self).
 pub(super) struct Job {
@@ -51,7 +54,7 @@ impl Chained for Job {
     }
 }
 
-/// The right, and the duty, to do a job.
+/// The right to do a job, and the duty to do it or to give it back.
 #[must_use = "its owner waits for it"]
 pub(super) struct Taken(NonNull<Job>);
 
@@ -65,15 +68,21 @@ impl Taken {
         Taken(job)
     }
 
-    /// Does it, in no fiber, and lets its owner go on.
+    /// Does it, and lets its owner go on.
     pub(super) fn perform(self) {
-        // A fiber that does the job of another, for want of threads, is not what that other runs in.
         // SAFETY: the owner stays until we unpark it, and only we call.
-        let job = unsafe { self.0.as_ref() };
-        // SAFETY: as above.
-        current::with(|current| current.as_nobody(|| unsafe { job.call() }));
-        // SAFETY: as above; the last that is done with it.
-        let claimed = unsafe { job.wait.as_ref().claim(Woken::Object(0)) };
+        unsafe { self.0.as_ref().call() };
+        self.tell(DONE);
+    }
+
+    /// There is no thread for it: its owner has to make the call itself.
+    pub(super) fn give_back(self) {
+        self.tell(GIVEN_BACK);
+    }
+
+    fn tell(self, what: Woken) {
+        // SAFETY: the owner stays until we unpark it; the last that is done with the job.
+        let claimed = unsafe { self.0.as_ref().wait.as_ref().claim(what) };
         match claimed {
             Some(token) => park::unpark(token),
             None => unreachable!("INVARIANT: nothing but its job ends this wait"),

@@ -5,8 +5,8 @@
 //! # Why the call may borrow from its caller
 //! [`blocking`] lends the call to another thread without asking for `'static`. That is sound since its frame can't be left while the
 //! call is not done, in none of the ways there are:
-//! - *By returning*: the wait ends only when the thread claims it, which is the last it does with the job. It has no deadline and is not
-//!   cancellable, so neither a timeout nor a nursery nor the end of the runtime ends it.
+//! - *By returning*: the wait ends only when a thread has made the call, or the job is given back for want of one; either is the last that is
+//!   done with it elsewhere. It has no deadline and is not cancellable, so neither a timeout nor a nursery nor the end of the runtime ends it.
 //! - *By unwinding*: nothing between the moment the job can be reached by others and the end of the wait panics. A panic of the call is
 //!   caught on its thread and goes on here after the wait.
 //! - *By the end of the runtime*: it waits for its fibers, and queued jobs are run like all others. If the time for that is up, fibers are
@@ -15,8 +15,6 @@
 
 mod job;
 mod pool;
-#[cfg(test)]
-mod tests;
 
 use self::pool::{Load, Pool};
 use crate::fiber::spans::Origin;

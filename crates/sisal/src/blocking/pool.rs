@@ -9,10 +9,10 @@
 //!
 //! No job is forgotten: one is put into the line only if a thread was woken for it, or if there are threads and none is idle; these look at
 //! the line before they become idle or go. A thread that can't be started does neither: if it was the last, whoever tried
-//! to start it does what is in the line.
+//! to start it gives what is in the line back to those who wait for it.
 #![allow(unsafe_code, reason = "jobs lie in the frames of those who wait for them")]
 
-use super::job::{Job, Taken};
+use super::job::{GIVEN_BACK, Job, Taken};
 use crate::fiber::waiter::Wait;
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
@@ -96,10 +96,13 @@ impl Pool {
         let wait = Wait::new(park::me());
         let job = Job::new(call, &wait);
         // SAFETY: this frame stays until the job is done: see the module above.
-        if unsafe { self.submit(&job) } {
+        let is_ours = if unsafe { self.submit(&job) } {
             let object = Object::of(&job);
-            park::park(&wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
+            park::park(&wait, &Waiting { reason, object, place, deadline: None, cancellable: false }) == GIVEN_BACK
         } else {
+            true
+        };
+        if is_ours {
             // SAFETY: nobody else has it.
             unsafe { job.call() };
         }
@@ -108,7 +111,7 @@ impl Pool {
     /// Has `job` done by a thread; false if there is none, and can't be.
     ///
     /// # Safety
-    /// If it returns true, the caller stays in its frame, and parks, until the job is done.
+    /// If it returns true, the caller stays in its frame, and parks, until the job is done or given back.
     #[must_use = "a job that was not taken has to be done by the caller"]
     unsafe fn submit(self: &Arc<Pool>, job: &Job) -> bool {
         let mut state = self.lock();
@@ -153,10 +156,11 @@ impl Pool {
             unsafe { enqueue(state, job) };
             return true;
         }
-        // They came while we tried, and counted on our thread.
+        // They came while we tried, and counted on our thread. Each makes its call where it waits: done here, one could wait for what
+        // is done elsewhere on this worker.
         while let Some(job) = state.next() {
             drop(state);
-            job.perform();
+            job.give_back();
             state = self.lock();
         }
         false
@@ -298,17 +302,33 @@ mod tests {
         pool.lock().threads += 1;
         // SAFETY: we stay until it is done.
         assert!(unsafe { pool.do_with_fewer(&job) }, "another does it");
-        park::park(
-            &wait,
-            &Waiting {
-                reason: Reason::Blocking,
-                object: Object::NONE,
-                place: std::panic::Location::caller(),
-                deadline: None,
-                cancellable: false,
-            },
-        );
+        let (reason, place) = (Reason::Blocking, std::panic::Location::caller());
+        park::park(&wait, &Waiting { reason, object: Object::NONE, place, deadline: None, cancellable: false });
         pool.end();
         assert_eq!(calls, 1);
+    }
+
+    /// Two count on a thread that can't be started: each makes its call itself, also the one that stands in line.
+    #[test]
+    fn a_job_in_line_goes_back_to_its_owner_if_no_thread_can_be_had() {
+        let pool = Arc::new(Pool::new("unit", 1, KEEP_ALIVE));
+        // One is being started.
+        pool.lock().threads = 1;
+        thread::scope(|scope| {
+            let in_line = scope.spawn(|| {
+                let mut called_by = None;
+                run(&pool, || called_by = Some(thread::current().id()));
+                assert_eq!(called_by, Some(thread::current().id()));
+            });
+            while pool.load().queued == 0 {
+                thread::yield_now();
+            }
+            let wait = Wait::new(park::me());
+            let mut call = || unreachable!("its owner would make it");
+            // SAFETY: it is not taken.
+            assert!(!unsafe { pool.do_with_fewer(&Job::new(&mut call, &wait)) });
+            in_line.join().unwrap();
+        });
+        assert_eq!(pool.load(), Load::default());
     }
 }

@@ -93,13 +93,14 @@ where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB,
 {
+    let is_outermost = me.jobs.get().is_none();
     let own = ManuallyDrop::new(b);
     // SAFETY: of the two, one is used: this one once others have seen it, or the first half has panicked; else our own, which the
     // compiler need not read back from memory that others could reach.
     let half = Half::new(me, place, unsafe { ptr::read(&*own) });
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
-    worker.look_around(me, half.as_job(), place);
+    worker.look_around(me, half.as_job(), is_outermost, place);
     // The two ways apart from here on: what is not asked later costs nothing where forks are many.
     let first = match catch_unwind(AssertUnwindSafe(a)) {
         Ok(first) => first,
@@ -184,7 +185,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     #[inline(never)]
     fn settle(&self, me: FiberRef, place: Place) -> RB {
         let is_ours = self.reclaim();
-        worker::with_current(|worker| worker.into_iter().for_each(|worker| worker.note_offer(!is_ours)));
+        worker::with_current(|worker| worker.into_iter().for_each(|worker| worker.note_offer(place, !is_ours)));
         if !is_ours {
             return self.wait(me, place).unwrap_or_else(|payload| resume_unwind(payload));
         }

@@ -114,6 +114,13 @@ impl Idle {
         self.searchers.load(Ordering::Relaxed) != 0 || self.has_sleepers()
     }
 
+    /// How many look for work, or sleep for want of it. A hint.
+    #[cfg(not(modelled))]
+    pub(super) fn hungry(&self) -> usize {
+        let asleep = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones() as usize;
+        self.searchers.load(Ordering::Relaxed) + self.sleepers.iter().map(asleep).sum::<usize>()
+    }
+
     #[inline]
     fn has_sleepers(&self) -> bool {
         self.sleepers.iter().any(|word| word.load(Ordering::Relaxed) != 0)

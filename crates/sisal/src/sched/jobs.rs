@@ -2,8 +2,9 @@
 //!
 //! The open jobs of a fiber form a list in its own frames, the newest first. Nobody else sees it, so a job is put there and taken back by a
 //! few plain stores. Jobs are *exposed*, the oldest first, since that is mostly the biggest,
-//! - when somebody is hungry: every so many forks the fiber looks, and at once when a worker that searches asks; while all are busy and nothing
-//!   else can come, it waits to be told (see [`countdown`](super::countdown));
+//! - when somebody is hungry: every so many forks the fiber looks, and at once when a worker that searches asks, or at an outermost fork that may
+//!   be worth it (see [`offers`](super::offers)); while all are busy and nothing else can come, it waits to be told (see
+//!   [`countdown`](super::countdown));
 //! - all of them when the fiber waits or gives way: its first half may wait for what is in the second.
 //!
 //! An exposed job is a fresh fiber like any other: others steal it, it may wait, and if it is not stolen its own worker runs it. It takes
@@ -27,6 +28,9 @@ use std::sync::Arc;
 /// How many forks there are at most between two looks at who is hungry and what has come, if all have the same number in the
 /// [countdown](super::countdown), and several times as many if not. A look costs about as much as twenty forks.
 const LOOK_EVERY: u32 = 128;
+
+/// With so many fresh fibers in its ring a worker has enough to offer. Most are jobs that were taken back, while all others were busy.
+const MOST_QUEUED: usize = 64;
 
 /// How often a fiber that forks looks around.
 #[derive(Copy, Clone)]
@@ -52,47 +56,27 @@ impl Looks {
     }
 }
 
-/// How long jobs of one place are kept back after one was offered to the hungry in vain, in nanoseconds: twice as long each time, up to the
-/// most. It was too small to be worth a theft, or its owner took it back in time; and to offer one to those who sleep means to wake somebody
-/// (`tree-10`).
-const KEEP_BACK: u64 = 10_000;
-const KEEP_BACK_MOST: u64 = 320_000;
-
-/// When a job may be offered to those who sleep for want of one.
-#[derive(Copy, Clone, Default)]
-pub(super) struct Offers {
-    /// Where the last one was put aside.
-    place: Option<Place>,
-    not_before: Moment,
-    /// Zero if it was taken.
-    keep_back: u64,
-}
-
-impl Offers {
-    fn may_offer(self, place: Place, now: Moment) -> bool {
-        now >= self.not_before || self.place != Some(place)
-    }
-
-    /// One is offered.
-    fn offered(self, place: Place, now: Moment) -> Offers {
-        let keep_back = if self.place == Some(place) { self.keep_back } else { 0 };
-        Offers { place: Some(place), not_before: Moment(now.0 + keep_back), keep_back }
-    }
-
-    /// One that others have seen was taken by one of them, or by its owner.
-    fn ended(self, was_taken: bool) -> Offers {
-        let keep_back = if was_taken { 0 } else { (self.keep_back * 2).clamp(KEEP_BACK, KEEP_BACK_MOST) };
-        Offers { keep_back, ..self }
-    }
-}
-
 impl Worker {
-    /// Called at every fork, which puts `job` aside: now and then, and when it is asked to, the worker looks around.
+    /// Called at every fork, which puts `job` aside, as the outermost or not: now and then, and when it is asked to, the worker looks around.
     #[inline]
-    pub(crate) fn look_around(&self, me: FiberRef, job: NonNull<Job>, place: Place) {
-        if self.remote().told.forks_to_look.count_down(job.addr().get()) {
-            self.look_around_now(me, place);
+    pub(crate) fn look_around(&self, me: FiberRef, job: NonNull<Job>, is_outermost: bool, place: Place) {
+        let is_time = self.remote().told.forks_to_look.count_down(job.addr().get());
+        if is_time || is_outermost {
+            self.look_around_if_due(me, is_time, is_outermost, place);
         }
+    }
+
+    /// Apart, since most forks are neither.
+    #[cold]
+    #[inline(never)]
+    fn look_around_if_due(&self, me: FiberRef, is_time: bool, is_outermost: bool, place: Place) {
+        if is_time || self.is_promising(place) {
+            self.look_around_now(me, is_outermost, place);
+        }
+    }
+
+    fn is_promising(&self, place: Place) -> bool {
+        self.shared.config.workers > 1 && self.offers.is_promising(place, self.coarse_now())
     }
 
     /// Makes the next fork look around: much time has passed since the last one.
@@ -106,8 +90,7 @@ impl Worker {
         self.remote().told.forks_to_look.rouse();
     }
 
-    #[cold]
-    fn look_around_now(&self, me: FiberRef, place: Place) {
+    fn look_around_now(&self, me: FiberRef, is_outermost: bool, place: Place) {
         let told = &self.remote().told;
         let now = self.read_clock();
         let looks = self.looks.get().next(now);
@@ -124,24 +107,40 @@ impl Worker {
                 self.give_way(me, place);
             }
         }
-        if !self.shared.idle.has_hungry() {
-            return self.be_calm(me);
-        }
-        if self.remote().ring.is_empty()
-            && let Some(oldest) = me.hidden().last()
-        {
-            // SAFETY: a job in the list of the running fiber.
-            let (offers, place) = (self.offers.get(), unsafe { oldest.as_ref() }.place);
-            if offers.may_offer(place, now) {
-                self.offers.set(offers.offered(place, now));
-                self.expose(me, oldest);
+        let hungry = self.shared.idle.hungry();
+        let queued = self.remote().ring.len();
+        let is_promising = self.is_promising(place);
+        let has_takers = match is_promising {
+            true if is_outermost => queued < MOST_QUEUED,
+            true => self.offers.worthwhile(queued) < hungry.max(self.shared.config.workers - 1),
+            false => queued < hungry,
+        };
+        if !has_takers || !self.offer_oldest(me, now) {
+            if hungry == 0 {
+                self.be_calm(me);
             }
+        } else if is_promising {
+            // There may be more who would take one, and few forks to come.
+            self.look_at_next_fork();
         }
     }
 
+    /// Lets others see the oldest job, if there is one and it may be worth it.
+    fn offer_oldest(&self, me: FiberRef, now: Moment) -> bool {
+        let Some(oldest) = me.hidden().last() else { return false };
+        // SAFETY: a job in the list of the running fiber.
+        let place = unsafe { oldest.as_ref() }.place;
+        let may_offer = self.offers.may_offer(place, now);
+        if may_offer {
+            self.offers.offered(place, now);
+            self.expose(me, oldest);
+        }
+        may_offer
+    }
+
     /// A job that others have seen was taken by one of them, or by its owner.
-    pub(crate) fn note_offer(&self, was_taken: bool) {
-        self.offers.set(self.offers.get().ended(was_taken));
+    pub(crate) fn note_offer(&self, place: Place, was_taken: bool) {
+        self.offers.ended(place, self.read_clock(), was_taken);
     }
 
     /// Nobody is hungry: if nothing else is to be expected here either, `me` need not look around before it is told to. The protocol is
@@ -225,33 +224,5 @@ impl Offer {
         if let Some(token) = owner {
             super::unpark::unpark(token);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::panic::Location;
-
-    #[test]
-    fn jobs_of_a_place_that_nobody_takes_are_offered_less_and_less_until_one_is_taken() {
-        let (place, elsewhere) = (Location::caller(), { Location::caller() });
-        assert_ne!(place, elsewhere);
-        let mut offers = Offers::default();
-        let mut now = Moment(1);
-        let mut gaps = Vec::new();
-        for _ in 0..10 {
-            assert!(offers.may_offer(place, now));
-            offers = offers.offered(place, now).ended(false);
-            let gap = (0..).find(|gap| offers.may_offer(place, Moment(now.0 + gap * KEEP_BACK))).unwrap();
-            now = Moment(now.0 + gap * KEEP_BACK);
-            gaps.push(gap);
-        }
-        assert_eq!(gaps[..6], [0, 1, 2, 4, 8, 16]);
-        assert_eq!(gaps[9] * KEEP_BACK, KEEP_BACK_MOST);
-        let kept_back = offers.offered(place, now);
-        assert!(!kept_back.may_offer(place, now) && kept_back.may_offer(elsewhere, now));
-        assert!(kept_back.offered(elsewhere, now).may_offer(elsewhere, now), "it is another's");
-        assert!(offers.ended(true).offered(place, now).may_offer(place, now));
     }
 }

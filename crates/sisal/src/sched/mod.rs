@@ -8,7 +8,8 @@
 //!   [`poke`]: how its worker hears of a cancellation; [`alarm`]: and of a time that has come; [`driver`]: and from outside.
 //! - [`stacks`]: a worker's few hot stacks; [`starve`]: a worker without one; [`presence`]: the fibers that live on it, for those who look,
 //!   [`fresh`]: and those that have not started; [`calls`]: what is said to a worker between two fibers.
-//! - [`jobs`]: the halves of forks that others may run, [`countdown`]: and how many forks to go until one looks who would;
+//! - [`jobs`]: the halves of forks that others may run, [`countdown`]: and how many forks to go until one looks who would,
+//!   [`offers`]: and what is worth an offer;
 //!   [`hogs`]: fibers that compute for long.
 //! - [`shared`]: what all workers have in common; [`limit`]: `max_fibers`; [`shutdown`]: the end.
 //! - [`stillness`]: noticing that nothing will ever run again, and that some wait for one another.
@@ -58,6 +59,8 @@ pub(crate) mod monitor;
 mod names;
 #[cfg(not(modelled))]
 pub(crate) mod no_park;
+#[cfg(not(modelled))]
+mod offers;
 #[cfg(not(modelled))]
 pub(crate) mod overflow;
 #[cfg(not(modelled))]

@@ -6,8 +6,9 @@
 
 use super::alarm::Alarm;
 use super::driver::Driver;
-use super::jobs::{Looks, Offers};
+use super::jobs::Looks;
 use super::linger::Lingers;
+use super::offers::Offers;
 use super::record::Recorder;
 use super::remote::Remote;
 use super::search::Polls;
@@ -55,7 +56,7 @@ pub(crate) struct Worker {
     pub(super) sample_at: Cell<u64>,
     pub(super) polls: Cell<Polls>,
     pub(super) looks: Cell<Looks>,
-    pub(super) offers: Cell<Offers>,
+    pub(super) offers: Offers,
     pub(super) lingers: Cell<Lingers>,
     /// How many of its fibers wait for something outside of the runtime.
     pub(super) outside_waits: Cell<usize>,
@@ -151,7 +152,7 @@ impl Worker {
             sample_at: Cell::new(tick),
             polls: Cell::new(Polls::new(tick)),
             looks: Cell::new(Looks::new()),
-            offers: Cell::default(),
+            offers: Offers::default(),
             lingers: Cell::new(Lingers::new()),
             outside_waits: Cell::new(0),
             timers: Timers::new(),

@@ -4,6 +4,7 @@
 mod common;
 
 mod calm;
+mod coarse;
 mod join;
 mod loops;
 mod moved;

@@ -1,0 +1,159 @@
+//! Which jobs are worth an offer to others.
+//!
+//! Forks that are put aside at one place are much alike. To offer a job to those who sleep means to wake somebody. If nobody has taken it by the
+//! time its owner comes back, jobs of that place are kept back for some time, twice as long each time (`tree-10`).
+//!
+//! A place whose last job was on offer for long, or of which nothing is known, or nothing new, is *promising*. An outermost fork there is offered
+//! at once, however many small ones there were before it elsewhere, and also if all are busy: one of them may be done with that in a moment,
+//! and no fork may come after this one, which may be long.
+
+use crate::prim::clock::Moment;
+use crate::prim::reason::Place;
+use std::cell::Cell;
+use std::ptr;
+
+/// For how long jobs are kept back, in nanoseconds.
+const KEEP_BACK: u64 = 10_000;
+const KEEP_BACK_MOST: u64 = 320_000;
+
+/// How long a job has to be on offer to promise more like it, in nanoseconds: longer than it takes to wake somebody for it.
+const LONG: u64 = 50_000;
+
+/// For how long it is remembered that a place has small jobs, in nanoseconds.
+const REMEMBERED: u64 = 1_000_000;
+
+/// How many places are known at a time. Two that are remembered at the same entry drive each other out.
+const PLACES: usize = 16;
+
+/// See the [module](self). What one worker knows.
+#[derive(Default)]
+pub(super) struct Offers {
+    known: [Cell<Known>; PLACES],
+    /// How many offers stand in the worker's ring whose jobs their owners have taken back, or more.
+    stale: Cell<usize>,
+}
+
+/// What is known of one place.
+#[derive(Copy, Clone, Default)]
+struct Known {
+    place: Option<Place>,
+    /// When the last one was offered, and when the next may be.
+    offered: Moment,
+    not_before: Moment,
+    /// Zero if the last one was taken, or on offer for long.
+    keep_back: u64,
+    is_small: bool,
+}
+
+impl Offers {
+    fn entry(&self, place: Place) -> &Cell<Known> {
+        &self.known[ptr::from_ref(place).addr() / size_of_val(place) % PLACES]
+    }
+
+    fn known(&self, place: Place) -> Known {
+        match self.entry(place).get() {
+            known if known.place.is_some_and(|same| ptr::eq(same, place)) => known,
+            _ => Known { place: Some(place), ..Known::default() },
+        }
+    }
+
+    pub(super) fn is_promising(&self, place: Place, now: Moment) -> bool {
+        let known = self.known(place);
+        !known.is_small || now.0 >= known.offered.0 + REMEMBERED
+    }
+
+    pub(super) fn may_offer(&self, place: Place, now: Moment) -> bool {
+        now >= self.known(place).not_before
+    }
+
+    /// A job is offered.
+    pub(super) fn offered(&self, place: Place, now: Moment) {
+        let known = match self.known(place) {
+            known if self.is_promising(place, now) => Known { is_small: false, keep_back: 0, ..known },
+            known => known,
+        };
+        self.entry(place).set(Known { offered: now, not_before: Moment(now.0 + known.keep_back), ..known });
+    }
+
+    /// One that others have seen was taken by one of them, or now by its owner.
+    pub(super) fn ended(&self, place: Place, now: Moment, was_taken: bool) {
+        let known = self.known(place);
+        let is_small = now.0 < known.offered.0 + LONG;
+        self.entry(place).set(match was_taken {
+            _ if !is_small => Known { place: known.place, ..Known::default() },
+            true => Known { keep_back: 0, is_small, ..known },
+            false => Known { keep_back: (known.keep_back * 2).clamp(KEEP_BACK, KEEP_BACK_MOST), is_small, ..known },
+        });
+        self.stale.set(self.stale.get() + usize::from(!was_taken));
+    }
+
+    /// How many of `queued` fresh fibers, which are all of the worker's ring, are worth a theft. A guess.
+    pub(super) fn worthwhile(&self, queued: usize) -> usize {
+        self.stale.set(self.stale.get().min(queued));
+        queued - self.stale.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::Location;
+
+    #[test]
+    fn jobs_of_a_place_that_nobody_takes_are_offered_less_and_less_until_one_is_taken() {
+        let (place, elsewhere) = (Location::caller(), { Location::caller() });
+        assert_ne!(place, elsewhere);
+        let (offers, mut now) = (Offers::default(), Moment(1));
+        assert!(offers.is_promising(place, now));
+        let mut gaps = Vec::new();
+        for _ in 0..10 {
+            assert!(offers.may_offer(place, now));
+            offers.offered(place, now);
+            offers.ended(place, now, false);
+            assert!(!offers.is_promising(place, now));
+            let gap = (0..).find(|gap| offers.may_offer(place, Moment(now.0 + gap * KEEP_BACK))).unwrap();
+            now = Moment(now.0 + gap * KEEP_BACK);
+            gaps.push(gap);
+        }
+        assert_eq!(gaps[..6], [0, 1, 2, 4, 8, 16]);
+        assert_eq!(gaps[9] * KEEP_BACK, KEEP_BACK_MOST);
+        offers.offered(place, now);
+        assert!(!offers.may_offer(place, now) && offers.may_offer(elsewhere, now));
+        assert!(offers.is_promising(elsewhere, now), "it is another's");
+        offers.ended(place, now, true);
+        let then = Moment(now.0 + KEEP_BACK_MOST);
+        assert!(!offers.may_offer(place, now) && offers.may_offer(place, then) && !offers.is_promising(place, then));
+        offers.offered(place, then);
+        assert!(offers.may_offer(place, then));
+    }
+
+    #[test]
+    fn what_its_owner_has_taken_back_is_not_worth_a_theft() {
+        let (place, offers, now) = (Location::caller(), Offers::default(), Moment(1));
+        assert_eq!(offers.worthwhile(3), 3);
+        offers.ended(place, now, true);
+        assert_eq!(offers.worthwhile(3), 3);
+        offers.ended(place, now, false);
+        offers.ended(place, now, false);
+        assert_eq!(offers.worthwhile(3), 1);
+        assert_eq!(offers.worthwhile(1), 0);
+        assert_eq!(offers.worthwhile(0), 0);
+        assert_eq!(offers.worthwhile(3), 3, "they are gone");
+    }
+
+    #[test]
+    fn a_place_is_promising_if_its_last_job_was_on_offer_for_long() {
+        let (place, offers, now) = (Location::caller(), Offers::default(), Moment(1));
+        for was_taken in [false, true] {
+            offers.offered(place, now);
+            offers.ended(place, Moment(now.0 + LONG - 1), was_taken);
+            assert!(!offers.is_promising(place, Moment(now.0 + REMEMBERED - 1)));
+            let then = Moment(now.0 + REMEMBERED);
+            assert!(offers.is_promising(place, then));
+            offers.offered(place, then);
+            assert!(offers.is_promising(place, then), "until more is known");
+            offers.ended(place, Moment(then.0 + LONG), was_taken);
+            assert!(offers.is_promising(place, now) && offers.may_offer(place, now));
+        }
+    }
+}
