@@ -208,6 +208,7 @@ impl Worker {
             self.record_end();
         }
         current::with(|current| current.fiber.set(None));
+        self.forget_to_yield();
         if let Some(limit) = &self.shared.limit
             && let Some(token) = limit.leave()
         {
@@ -319,6 +320,15 @@ impl Worker {
         unsafe { self.ready.push(me.as_ptr()) };
         self.suspend(me);
         self.note_resumed(me);
+    }
+
+    /// The running fiber has ended: what it was asked for is not asked of the next.
+    #[inline]
+    fn forget_to_yield(&self) {
+        let must_yield = &self.remote().told.must_yield;
+        if must_yield.load(Ordering::Relaxed) != 0 {
+            must_yield.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Leaves `me`, which is parked or stands in the ready list, and returns when its turn comes again.
