@@ -65,7 +65,7 @@ struct State {
 impl State {
     /// The first job of the line.
     fn next(&mut self) -> Option<Taken> {
-        // SAFETY: who stands in the line parks until its job is done, and it is in nobody else's hands.
+        // SAFETY: who stands in the line parks until its job is done or given back, and it is in nobody else's hands.
         let job = self.line.pop().map(|job| unsafe { Taken::new(job) });
         self.queued -= usize::from(job.is_some());
         job
@@ -157,8 +157,10 @@ impl Pool {
             return true;
         }
         // They came while we tried, and counted on our thread. Each makes its call where it waits: done here, one could wait for what
-        // is done elsewhere on this worker.
-        while let Some(job) = state.next() {
+        // is done elsewhere on this worker. Once another thread is being started, they count on that.
+        while state.threads == 0
+            && let Some(job) = state.next()
+        {
             drop(state);
             job.give_back();
             state = self.lock();

@@ -171,8 +171,9 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// Others have seen the half: takes it, unless one of them has.
-    fn reclaim(&self) -> bool {
+    fn reclaim(&self, place: Place) -> bool {
         let is_ours = self.job.cell().is_none_or(|cell| cell.take());
+        worker::with_current(|worker| worker.into_iter().for_each(|worker| worker.note_offer(place, !is_ours)));
         if is_ours {
             // SAFETY: ours, and nobody here holds what is let go of.
             unsafe { self.job.conceal() };
@@ -184,9 +185,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     #[cold]
     #[inline(never)]
     fn settle(&self, me: FiberRef, place: Place) -> RB {
-        let is_ours = self.reclaim();
-        worker::with_current(|worker| worker.into_iter().for_each(|worker| worker.note_offer(place, !is_ours)));
-        if !is_ours {
+        if !self.reclaim(place) {
             return self.wait(me, place).unwrap_or_else(|payload| resume_unwind(payload));
         }
         me.take_back(self.as_job());
@@ -217,7 +216,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     #[cold]
     #[inline(never)]
     fn end_with(&self, payload: Box<dyn Any + Send>, me: FiberRef, place: Place) -> ! {
-        if self.job.cell().is_some() && !self.reclaim() {
+        if self.job.cell().is_some() && !self.reclaim(place) {
             drop(self.wait(me, place));
         } else {
             me.take_back(self.as_job());

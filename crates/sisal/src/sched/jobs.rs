@@ -2,8 +2,8 @@
 //!
 //! The open jobs of a fiber form a list in its own frames, the newest first. Nobody else sees it, so a job is put there and taken back by a
 //! few plain stores. Jobs are *exposed*, the oldest first, since that is mostly the biggest,
-//! - when somebody is hungry: every so many forks the fiber looks, and at once when a worker that searches asks, or at an outermost fork that may
-//!   be worth it (see [`offers`](super::offers)); while all are busy and nothing else can come, it waits to be told (see
+//! - when somebody is hungry: every so many forks the fiber looks, at once when a worker that searches asks, and at an outermost fork if that may be
+//!   worth it (see [`offers`](super::offers)); while all are busy and nothing else can come, it waits to be told (see
 //!   [`countdown`](super::countdown));
 //! - all of them when the fiber waits or gives way: its first half may wait for what is in the second.
 //!
@@ -28,9 +28,6 @@ use std::sync::Arc;
 /// How many forks there are at most between two looks at who is hungry and what has come, if all have the same number in the
 /// [countdown](super::countdown), and several times as many if not. A look costs about as much as twenty forks.
 const LOOK_EVERY: u32 = 128;
-
-/// With so many fresh fibers in its ring a worker has enough to offer. Most are jobs that were taken back, while all others were busy.
-const MOST_QUEUED: usize = 64;
 
 /// How often a fiber that forks looks around.
 #[derive(Copy, Clone)]
@@ -62,21 +59,17 @@ impl Worker {
     pub(crate) fn look_around(&self, me: FiberRef, job: NonNull<Job>, is_outermost: bool, place: Place) {
         let is_time = self.remote().told.forks_to_look.count_down(job.addr().get());
         if is_time || is_outermost {
-            self.look_around_if_due(me, is_time, is_outermost, place);
+            self.look_around_if_due(me, is_time, place);
         }
     }
 
     /// Apart, since most forks are neither.
     #[cold]
     #[inline(never)]
-    fn look_around_if_due(&self, me: FiberRef, is_time: bool, is_outermost: bool, place: Place) {
-        if is_time || self.is_promising(place) {
-            self.look_around_now(me, is_outermost, place);
+    fn look_around_if_due(&self, me: FiberRef, is_time: bool, place: Place) {
+        if is_time || (self.shared.idle.has_hungry() && self.offers.is_promising(place, self.coarse_now())) {
+            self.look_around_now(me, place);
         }
-    }
-
-    fn is_promising(&self, place: Place) -> bool {
-        self.shared.config.workers > 1 && self.offers.is_promising(place, self.coarse_now())
     }
 
     /// Makes the next fork look around: much time has passed since the last one.
@@ -90,7 +83,7 @@ impl Worker {
         self.remote().told.forks_to_look.rouse();
     }
 
-    fn look_around_now(&self, me: FiberRef, is_outermost: bool, place: Place) {
+    fn look_around_now(&self, me: FiberRef, place: Place) {
         let told = &self.remote().told;
         let now = self.read_clock();
         let looks = self.looks.get().next(now);
@@ -108,34 +101,21 @@ impl Worker {
             }
         }
         let hungry = self.shared.idle.hungry();
-        let queued = self.remote().ring.len();
-        let is_promising = self.is_promising(place);
-        let has_takers = match is_promising {
-            true if is_outermost => queued < MOST_QUEUED,
-            true => self.offers.worthwhile(queued) < hungry.max(self.shared.config.workers - 1),
-            false => queued < hungry,
-        };
-        if !has_takers || !self.offer_oldest(me, now) {
-            if hungry == 0 {
-                self.be_calm(me);
-            }
-        } else if is_promising {
-            // There may be more who would take one, and few forks to come.
-            self.look_at_next_fork();
+        if hungry == 0 {
+            return self.be_calm(me);
         }
-    }
-
-    /// Lets others see the oldest job, if there is one and it may be worth it.
-    fn offer_oldest(&self, me: FiberRef, now: Moment) -> bool {
-        let Some(oldest) = me.hidden().last() else { return false };
+        let Some(oldest) = me.hidden().last() else { return };
         // SAFETY: a job in the list of the running fiber.
         let place = unsafe { oldest.as_ref() }.place;
-        let may_offer = self.offers.may_offer(place, now);
-        if may_offer {
+        let queued = self.offers.worthwhile(self.remote().ring.len());
+        if queued < hungry && self.offers.may_offer(place, now) {
             self.offers.offered(place, now);
             self.expose(me, oldest);
+            if self.offers.is_promising(place, now) {
+                // There may be more who are hungry, and few forks to come.
+                self.look_at_next_fork();
+            }
         }
-        may_offer
     }
 
     /// A job that others have seen was taken by one of them, or by its owner.

@@ -1,11 +1,11 @@
 //! Which jobs are worth an offer to others.
 //!
 //! Forks that are put aside at one place are much alike. To offer a job to those who sleep means to wake somebody. If nobody has taken it by the
-//! time its owner comes back, jobs of that place are kept back for some time, twice as long each time (`tree-10`).
+//! time its owner comes back, and that is soon, jobs of that place are kept back for some time, twice as long each time (`tree-10`).
 //!
 //! A place whose last job was on offer for long, or of which nothing is known, or nothing new, is *promising*. An outermost fork there is offered
-//! at once, however many small ones there were before it elsewhere, and also if all are busy: one of them may be done with that in a moment,
-//! and no fork may come after this one, which may be long.
+//! to those who are hungry at once, however many small ones there were before it elsewhere: no fork may come after this one, and it may be
+//! long.
 
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
@@ -22,8 +22,8 @@ const LONG: u64 = 50_000;
 /// For how long it is remembered that a place has small jobs, in nanoseconds.
 const REMEMBERED: u64 = 1_000_000;
 
-/// How many places are known at a time. Two that are remembered at the same entry drive each other out.
-const PLACES: usize = 16;
+/// How many places are known at a time. If all are in use, nothing is expected of others.
+const PLACES: usize = 8;
 
 /// See the [module](self). What one worker knows.
 #[derive(Default)]
@@ -45,46 +45,57 @@ struct Known {
     is_small: bool,
 }
 
+impl Known {
+    fn is_of(self, place: Place) -> bool {
+        self.place.is_some_and(|same| ptr::eq(same, place))
+    }
+}
+
 impl Offers {
+    /// What is known of `place`, or was of another that has not been used for longest.
     fn entry(&self, place: Place) -> &Cell<Known> {
-        &self.known[ptr::from_ref(place).addr() / size_of_val(place) % PLACES]
+        let mut entry = &self.known[0];
+        for other in &self.known {
+            if other.get().is_of(place) {
+                return other;
+            }
+            if other.get().offered < entry.get().offered {
+                entry = other;
+            }
+        }
+        entry
     }
 
-    fn known(&self, place: Place) -> Known {
-        match self.entry(place).get() {
-            known if known.place.is_some_and(|same| ptr::eq(same, place)) => known,
-            _ => Known { place: Some(place), ..Known::default() },
-        }
+    fn known(&self, place: Place) -> Option<Known> {
+        Some(self.entry(place).get()).filter(|known| known.is_of(place))
     }
 
     pub(super) fn is_promising(&self, place: Place, now: Moment) -> bool {
-        let known = self.known(place);
-        !known.is_small || now.0 >= known.offered.0 + REMEMBERED
+        let known = self.entry(place).get();
+        now.0 >= known.offered.0 + REMEMBERED || (known.is_of(place) && !known.is_small)
     }
 
     pub(super) fn may_offer(&self, place: Place, now: Moment) -> bool {
-        now >= self.known(place).not_before
+        self.known(place).is_none_or(|known| now >= known.not_before)
     }
 
     /// A job is offered.
     pub(super) fn offered(&self, place: Place, now: Moment) {
-        let known = match self.known(place) {
-            known if self.is_promising(place, now) => Known { is_small: false, keep_back: 0, ..known },
-            known => known,
-        };
-        self.entry(place).set(Known { offered: now, not_before: Moment(now.0 + known.keep_back), ..known });
+        let known = self.known(place).filter(|_| !self.is_promising(place, now)).unwrap_or_default();
+        let not_before = Moment(now.0 + known.keep_back);
+        self.entry(place).set(Known { place: Some(place), offered: now, not_before, ..known });
     }
 
     /// One that others have seen was taken by one of them, or now by its owner.
     pub(super) fn ended(&self, place: Place, now: Moment, was_taken: bool) {
-        let known = self.known(place);
+        self.stale.set(self.stale.get() + usize::from(!was_taken));
+        let Some(known) = self.known(place) else { return };
         let is_small = now.0 < known.offered.0 + LONG;
         self.entry(place).set(match was_taken {
-            _ if !is_small => Known { place: known.place, ..Known::default() },
+            _ if !is_small => Known { place: known.place, offered: known.offered, ..Known::default() },
             true => Known { keep_back: 0, is_small, ..known },
             false => Known { keep_back: (known.keep_back * 2).clamp(KEEP_BACK, KEEP_BACK_MOST), is_small, ..known },
         });
-        self.stale.set(self.stale.get() + usize::from(!was_taken));
     }
 
     /// How many of `queued` fresh fibers, which are all of the worker's ring, are worth a theft. A guess.
@@ -103,7 +114,7 @@ mod tests {
     fn jobs_of_a_place_that_nobody_takes_are_offered_less_and_less_until_one_is_taken() {
         let (place, elsewhere) = (Location::caller(), { Location::caller() });
         assert_ne!(place, elsewhere);
-        let (offers, mut now) = (Offers::default(), Moment(1));
+        let (offers, mut now) = (Offers::default(), Moment(REMEMBERED));
         assert!(offers.is_promising(place, now));
         let mut gaps = Vec::new();
         for _ in 0..10 {
@@ -125,6 +136,24 @@ mod tests {
         assert!(!offers.may_offer(place, now) && offers.may_offer(place, then) && !offers.is_promising(place, then));
         offers.offered(place, then);
         assert!(offers.may_offer(place, then));
+    }
+
+    #[test]
+    fn nothing_is_expected_of_more_places_than_can_be_known() {
+        let (offers, now) = (Offers::default(), Moment(REMEMBERED));
+        let places: [Place; PLACES + 1] =
+            std::array::from_fn(|_| -> Place { Box::leak(Box::new(*Location::caller())) });
+        let (known, one_more) = (&places[..PLACES], places[PLACES]);
+        for place in known {
+            assert!(offers.is_promising(place, now));
+            offers.offered(place, now);
+        }
+        assert!(known.iter().all(|place| offers.is_promising(place, now)));
+        assert!(!offers.is_promising(one_more, now));
+        assert!(offers.may_offer(one_more, now), "when it is time to look");
+        offers.ended(one_more, now, true);
+        assert!(known.iter().all(|place| offers.is_promising(place, now)), "that was another's");
+        assert!(offers.is_promising(one_more, Moment(now.0 + REMEMBERED)));
     }
 
     #[test]

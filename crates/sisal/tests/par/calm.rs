@@ -180,21 +180,19 @@ fn the_end_of_its_time_and_a_request_reach_halves_elsewhere() {
         });
         assert!(ended.is_set());
         for _ in 0..20 {
-            let (waits, ended) = (Flag::default(), Flag::default());
-            let forker = {
-                let (waits, ended) = (waits.clone(), ended.clone());
-                Builder::new().name("forker").spawn(move || {
-                    join(
-                        || fork_until(&|| ended.is_set()),
-                        || {
-                            waits.set();
-                            assert!(sleep(Duration::from_secs(3_600)).is_err());
-                            ended.set();
-                        },
-                    );
-                })
-            };
-            until(|| waits.is_set());
+            let ((waits, told), ended) = (chan::bounded(1), Flag::default());
+            let forker = Builder::new().name("forker").spawn(move || {
+                join(
+                    || fork_until(&|| ended.is_set()),
+                    || {
+                        waits.send(()).unwrap();
+                        assert!(sleep(Duration::from_secs(3_600)).is_err());
+                        ended.set();
+                    },
+                );
+            });
+            // Waits itself, so that its worker takes the other half if nobody else does.
+            told.recv().unwrap();
             forker.cancel();
             assert!(matches!(forker.join(), Ok(()) | Err(JoinError::Cancelled(_))));
         }
