@@ -63,7 +63,7 @@ unsafe impl Send for Taken {}
 
 impl Taken {
     /// # Safety
-    /// The owner of `job` parks until it is done, and nobody else has the right.
+    /// The owner of `job` parks until it is done or given back, and nobody else has the right.
     pub(super) unsafe fn new(job: NonNull<Job>) -> Taken {
         Taken(job)
     }

@@ -95,7 +95,7 @@ impl Pool {
     pub(super) fn run(self: &Arc<Pool>, call: &mut (dyn FnMut() + Send), reason: Reason, place: Place) {
         let wait = Wait::new(park::me());
         let job = Job::new(call, &wait);
-        // SAFETY: this frame stays until the job is done: see the module above.
+        // SAFETY: this frame stays until the job is done or given back: see the module above.
         let is_ours = if unsafe { self.submit(&job) } {
             let object = Object::of(&job);
             park::park(&wait, &Waiting { reason, object, place, deadline: None, cancellable: false }) == GIVEN_BACK

@@ -93,14 +93,16 @@ where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB,
 {
-    let is_outermost = me.jobs.get().is_none();
+    if me.jobs.get().is_none() {
+        worker.begin_to_fork(place);
+    }
     let own = ManuallyDrop::new(b);
     // SAFETY: of the two, one is used: this one once others have seen it, or the first half has panicked; else our own, which the
     // compiler need not read back from memory that others could reach.
     let half = Half::new(me, place, unsafe { ptr::read(&*own) });
     // SAFETY: it stays in this frame; taken back below, and waited for if somebody else runs it.
     unsafe { me.put_aside(half.as_job()) };
-    worker.look_around(me, half.as_job(), is_outermost, place);
+    worker.look_around(me, half.as_job(), place);
     // The two ways apart from here on: what is not asked later costs nothing where forks are many.
     let first = match catch_unwind(AssertUnwindSafe(a)) {
         Ok(first) => first,

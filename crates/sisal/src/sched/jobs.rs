@@ -54,20 +54,19 @@ impl Looks {
 }
 
 impl Worker {
-    /// Called at every fork, which puts `job` aside, as the outermost or not: now and then, and when it is asked to, the worker looks around.
-    #[inline]
-    pub(crate) fn look_around(&self, me: FiberRef, job: NonNull<Job>, is_outermost: bool, place: Place) {
-        let is_time = self.remote().told.forks_to_look.count_down(job.addr().get());
-        if is_time || is_outermost {
-            self.look_around_if_due(me, is_time, place);
+    /// Called before an outermost fork: it looks around at once if it is worth it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn begin_to_fork(&self, place: Place) {
+        if self.shared.idle.has_hungry() && self.offers.is_promising(place, self.coarse_now()) {
+            self.look_at_next_fork();
         }
     }
 
-    /// Apart, since most forks are neither.
-    #[cold]
-    #[inline(never)]
-    fn look_around_if_due(&self, me: FiberRef, is_time: bool, place: Place) {
-        if is_time || (self.shared.idle.has_hungry() && self.offers.is_promising(place, self.coarse_now())) {
+    /// Called at every fork, which puts `job` aside: now and then, and when it is asked to, the worker looks around.
+    #[inline]
+    pub(crate) fn look_around(&self, me: FiberRef, job: NonNull<Job>, place: Place) {
+        if self.remote().told.forks_to_look.count_down(job.addr().get()) {
             self.look_around_now(me, place);
         }
     }
@@ -83,6 +82,7 @@ impl Worker {
         self.remote().told.forks_to_look.rouse();
     }
 
+    #[cold]
     fn look_around_now(&self, me: FiberRef, place: Place) {
         let told = &self.remote().told;
         let now = self.read_clock();
