@@ -277,11 +277,16 @@ fn whoever_waits_for_room_when_the_runtime_stops_is_let_go() {
             })
             .collect();
         until(|| asked.load(Ordering::Relaxed) == 4);
-        common::shut_down(runtime);
+        let handle = runtime.handle().clone();
+        let report = runtime.shutdown(common::LONG);
+        assert!(report.is_clean(), "{report}");
         assert!(in_fiber.join().unwrap());
         for thread in threads {
             assert!(matches!(thread.join().unwrap(), Err(JoinError::Cancelled(_))));
         }
+        // Not in the report: those who were let go may spawn after it.
+        let stats = handle.stats();
+        assert_eq!((stats.spawned, stats.workers), (stats.finished, 0), "{stats}");
     });
 }
 
