@@ -111,6 +111,8 @@ macro_rules! ask {
     ($sender:expr, $server:expr, $body:expr) => {{
         let request =
             Request::post(format!("http://{}/echo", $server)).header("host", "here").body(text($body)).unwrap();
+        // A connection kept takes the next request once its task has seen the last answer end, which may be after we have.
+        $sender.ready().await.unwrap();
         let response = $sender.send_request(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), $body);
