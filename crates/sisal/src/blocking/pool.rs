@@ -103,8 +103,9 @@ impl Pool {
             true
         };
         if is_ours {
+            // It may wait for what this worker has put aside.
             // SAFETY: nobody else has it.
-            unsafe { job.call() };
+            super::block_in_place(|| unsafe { job.call() });
         }
     }
 

@@ -10,6 +10,7 @@ use super::header::FiberRef;
 use super::spans::Origin;
 use super::who::Who;
 use crate::prim::cancel::Cause;
+use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use std::cell::UnsafeCell;
 use std::iter;
@@ -34,6 +35,7 @@ pub(crate) struct Job {
 /// What others see of a job. Counted, since they may look at it late.
 pub(crate) struct Exposed {
     pub(crate) cell: ClaimCell<Who>,
+    pub(crate) since: Moment,
     /// Cancelled with its owner, if that is inside of nothing that could be.
     node: CancelNode,
 }
@@ -73,24 +75,18 @@ impl Job {
     }
 
     /// From now on others can see the job. By its owner, who could see it alone.
-    pub(crate) fn expose(&self) -> &Arc<Exposed> {
+    pub(crate) fn expose(&self, now: Moment) -> &Arc<Exposed> {
         debug_assert!(self.exposed().is_none(), "INVARIANT: exposed once");
-        let exposed = Arc::new(Exposed { cell: ClaimCell::new(), node: CancelNode::new(None) });
+        let exposed = Arc::new(Exposed { cell: ClaimCell::new(), since: now, node: CancelNode::new(None) });
         // SAFETY: the owner alone knows of the job, and has no reference to what was none.
         unsafe { &mut *self.exposed.get() }.insert(exposed)
     }
 
     /// What others see of the job, if they can.
     #[inline]
-    fn exposed(&self) -> Option<&Arc<Exposed>> {
+    pub(crate) fn exposed(&self) -> Option<&Arc<Exposed>> {
         // SAFETY: changed by the owner only, before others can see the job and when they are done.
         unsafe { &*self.exposed.get() }.as_ref()
-    }
-
-    /// The cell, if others can see the job.
-    #[inline]
-    pub(crate) fn cell(&self) -> Option<&ClaimCell<Who>> {
-        self.exposed().map(|exposed| &exposed.cell)
     }
 
     /// What is cancelled with the owner of an exposed job.

@@ -108,7 +108,7 @@ where
         Ok(first) => first,
         Err(payload) => half.end_with(payload, me, place),
     };
-    if half.job.cell().is_some() {
+    if half.job.exposed().is_some() {
         return (first, half.settle(me, place));
     }
     me.take_back(half.as_job());
@@ -172,10 +172,13 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         unsafe { (*half.result.get()).write(result) };
     }
 
-    /// Others have seen the half: takes it, unless one of them has.
+    /// Takes the half, unless others have seen it and one of them has.
     fn reclaim(&self, place: Place) -> bool {
-        let is_ours = self.job.cell().is_none_or(|cell| cell.take());
-        worker::with_current(|worker| worker.into_iter().for_each(|worker| worker.note_offer(place, !is_ours)));
+        let Some(exposed) = self.job.exposed() else { return true };
+        let (since, is_ours) = (exposed.since, exposed.cell.take());
+        worker::with_current(|worker| {
+            worker.into_iter().for_each(|worker| worker.note_offer(place, since, !is_ours));
+        });
         if is_ours {
             // SAFETY: ours, and nobody here holds what is let go of.
             unsafe { self.job.conceal() };
@@ -198,7 +201,8 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
 
     /// Another has taken the half, which was put aside: waits for its result.
     fn wait(&self, me: FiberRef, place: Place) -> thread::Result<RB> {
-        let cell = self.job.cell().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
+        let exposed = self.job.exposed().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
+        let cell = &exposed.cell;
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
         // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
@@ -218,7 +222,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     #[cold]
     #[inline(never)]
     fn end_with(&self, payload: Box<dyn Any + Send>, me: FiberRef, place: Place) -> ! {
-        if self.job.cell().is_some() && !self.reclaim(place) {
+        if !self.reclaim(place) {
             drop(self.wait(me, place));
         } else {
             me.take_back(self.as_job());

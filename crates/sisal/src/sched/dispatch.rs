@@ -322,7 +322,8 @@ impl Worker {
         self.note_resumed(me);
     }
 
-    /// The running fiber has ended: what it was asked for is not asked of the next.
+    /// The running fiber has ended: what it was asked for is not asked of the next. (One that waits is not asked to do so: the next gives way once in
+    /// its place.)
     #[inline]
     fn forget_to_yield(&self) {
         let must_yield = &self.remote().told.must_yield;

@@ -114,7 +114,7 @@ impl Idle {
         self.searchers.load(Ordering::Relaxed) != 0 || self.has_sleepers()
     }
 
-    /// How many look for work, or sleep for want of it. A hint.
+    /// How many look for work, or sleep for want of it. A hint: those who would look, but leave it to others for a moment, are not among them.
     #[cfg(not(modelled))]
     pub(super) fn hungry(&self) -> usize {
         let asleep = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones() as usize;

@@ -29,6 +29,10 @@ use std::sync::Arc;
 /// [countdown](super::countdown), and several times as many if not. A look costs about as much as twenty forks.
 const LOOK_EVERY: u32 = 128;
 
+/// How many fresh fibers there may be at most in the worker's ring when another job is offered, whatever their worth. Those who come for them may be kept
+/// from their processors, and each counts as a fiber.
+const MOST_IN_RING: usize = 64;
+
 /// How often a fiber that forks looks around.
 #[derive(Copy, Clone)]
 pub(super) struct Looks {
@@ -54,7 +58,7 @@ impl Looks {
 }
 
 impl Worker {
-    /// Called before an outermost fork: it looks around at once if it is worth it.
+    /// Called before a fork of a fiber that has no other open: it looks around at once if it is worth it.
     #[cold]
     #[inline(never)]
     pub(crate) fn begin_to_fork(&self, place: Place) {
@@ -71,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// Makes the next fork look around: much time has passed since the last one.
+    /// Makes the next fork look around.
     pub(crate) fn look_at_next_fork(&self) {
         self.remote().told.forks_to_look.end();
     }
@@ -107,20 +111,21 @@ impl Worker {
         let Some(oldest) = me.hidden().last() else { return };
         // SAFETY: a job in the list of the running fiber.
         let place = unsafe { oldest.as_ref() }.place;
-        let queued = self.offers.worthwhile(self.remote().ring.len());
-        if queued < hungry && self.offers.may_offer(place, now) {
+        let in_ring = self.remote().ring.len();
+        if in_ring < MOST_IN_RING && self.offers.worthwhile(in_ring) < hungry && self.offers.may_offer(place, now) {
+            let is_promising = self.offers.is_promising(place, now);
             self.offers.offered(place, now);
-            self.expose(me, oldest);
-            if self.offers.is_promising(place, now) {
+            self.expose(me, oldest, now);
+            if is_promising {
                 // There may be more who are hungry, and few forks to come.
                 self.look_at_next_fork();
             }
         }
     }
 
-    /// A job that others have seen was taken by one of them, or by its owner.
-    pub(crate) fn note_offer(&self, place: Place, was_taken: bool) {
-        self.offers.ended(place, self.read_clock(), was_taken);
+    /// A job that others have seen since then was taken by one of them, or by its owner.
+    pub(crate) fn note_offer(&self, place: Place, since: Moment, was_taken: bool) {
+        self.offers.ended(place, since, self.read_clock(), was_taken);
     }
 
     /// Nobody is hungry: if nothing else is to be expected here either, `me` need not look around before it is told to. The protocol is
@@ -141,11 +146,14 @@ impl Worker {
     #[cold]
     pub(super) fn expose_all(&self, me: FiberRef) {
         let hidden: Vec<NonNull<Job>> = me.hidden().collect();
-        hidden.into_iter().rev().for_each(|oldest| self.expose(me, oldest));
+        if !hidden.is_empty() {
+            let now = self.read_clock();
+            hidden.into_iter().rev().for_each(|oldest| self.expose(me, oldest, now));
+        }
     }
 
     /// Lets others see a job of `me`, the running fiber.
-    pub(crate) fn expose(&self, me: FiberRef, job: NonNull<Job>) {
+    fn expose(&self, me: FiberRef, job: NonNull<Job>, now: Moment) {
         // SAFETY: a job in the list of the running fiber.
         let seen = unsafe { job.as_ref() };
         // It may be about to leave, and stand in a queue already: nothing may be done in its name.
@@ -153,7 +161,7 @@ impl Worker {
             // SAFETY: the scope is around the job's frame. What it follows has to reach whoever runs the job.
             self.as_nobody(|| unsafe { scope.as_ref().follow(&poke) });
         }
-        let seen_by_all = Arc::clone(seen.expose());
+        let seen_by_all = Arc::clone(seen.expose(now));
         // From now on a request for the end of this fiber reaches what others run for it.
         me.poke.make_reachable();
         if me.poke.is_requested() {

@@ -86,11 +86,11 @@ impl Offers {
         self.entry(place).set(Known { place: Some(place), offered: now, not_before, ..known });
     }
 
-    /// One that others have seen was taken by one of them, or now by its owner.
-    pub(super) fn ended(&self, place: Place, now: Moment, was_taken: bool) {
+    /// One that others have seen since then was taken by one of them, or now by its owner.
+    pub(super) fn ended(&self, place: Place, since: Moment, now: Moment, was_taken: bool) {
         self.stale.set(self.stale.get() + usize::from(!was_taken));
         let Some(known) = self.known(place) else { return };
-        let is_small = now.0 < known.offered.0 + LONG;
+        let is_small = now.0 < since.0 + LONG;
         self.entry(place).set(match was_taken {
             _ if !is_small => Known { place: known.place, offered: known.offered, ..Known::default() },
             true => Known { keep_back: 0, is_small, ..known },
@@ -120,7 +120,7 @@ mod tests {
         for _ in 0..10 {
             assert!(offers.may_offer(place, now));
             offers.offered(place, now);
-            offers.ended(place, now, false);
+            offers.ended(place, now, now, false);
             assert!(!offers.is_promising(place, now));
             let gap = (0..).find(|gap| offers.may_offer(place, Moment(now.0 + gap * KEEP_BACK))).unwrap();
             now = Moment(now.0 + gap * KEEP_BACK);
@@ -131,7 +131,7 @@ mod tests {
         offers.offered(place, now);
         assert!(!offers.may_offer(place, now) && offers.may_offer(elsewhere, now));
         assert!(offers.is_promising(elsewhere, now), "it is another's");
-        offers.ended(place, now, true);
+        offers.ended(place, now, now, true);
         let then = Moment(now.0 + KEEP_BACK_MOST);
         assert!(!offers.may_offer(place, now) && offers.may_offer(place, then) && !offers.is_promising(place, then));
         offers.offered(place, then);
@@ -151,7 +151,7 @@ mod tests {
         assert!(known.iter().all(|place| offers.is_promising(place, now)));
         assert!(!offers.is_promising(one_more, now));
         assert!(offers.may_offer(one_more, now), "when it is time to look");
-        offers.ended(one_more, now, true);
+        offers.ended(one_more, now, now, true);
         assert!(known.iter().all(|place| offers.is_promising(place, now)), "that was another's");
         assert!(offers.is_promising(one_more, Moment(now.0 + REMEMBERED)));
     }
@@ -160,10 +160,10 @@ mod tests {
     fn what_its_owner_has_taken_back_is_not_worth_a_theft() {
         let (place, offers, now) = (Location::caller(), Offers::default(), Moment(1));
         assert_eq!(offers.worthwhile(3), 3);
-        offers.ended(place, now, true);
+        offers.ended(place, now, now, true);
         assert_eq!(offers.worthwhile(3), 3);
-        offers.ended(place, now, false);
-        offers.ended(place, now, false);
+        offers.ended(place, now, now, false);
+        offers.ended(place, now, now, false);
         assert_eq!(offers.worthwhile(3), 1);
         assert_eq!(offers.worthwhile(1), 0);
         assert_eq!(offers.worthwhile(0), 0);
@@ -175,14 +175,17 @@ mod tests {
         let (place, offers, now) = (Location::caller(), Offers::default(), Moment(1));
         for was_taken in [false, true] {
             offers.offered(place, now);
-            offers.ended(place, Moment(now.0 + LONG - 1), was_taken);
+            offers.ended(place, now, Moment(now.0 + LONG - 1), was_taken);
             assert!(!offers.is_promising(place, Moment(now.0 + REMEMBERED - 1)));
             let then = Moment(now.0 + REMEMBERED);
             assert!(offers.is_promising(place, then));
             offers.offered(place, then);
             assert!(offers.is_promising(place, then), "until more is known");
-            offers.ended(place, Moment(then.0 + LONG), was_taken);
+            offers.ended(place, then, Moment(then.0 + LONG), was_taken);
             assert!(offers.is_promising(place, now) && offers.may_offer(place, now));
         }
+        let long_after = Moment(now.0 + LONG);
+        offers.ended(place, long_after, Moment(long_after.0 + 1), false);
+        assert!(!offers.is_promising(place, long_after), "that others saw another before says nothing of it");
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// How often each is tried, and how often it has to be as it should: the system may let anybody wait, and so may the monitor.
 const ROUNDS: usize = 20;
-const ENOUGH: usize = ROUNDS / 2;
+const ENOUGH: usize = ROUNDS / 4;
 
 fn tree(depth: usize) -> usize {
     if depth == 0 {
@@ -45,7 +45,7 @@ impl Meeting {
         let begun = Instant::now();
         let elapses = |millis| begun.elapsed() >= Duration::from_millis(millis);
         while self.missing.load(Ordering::Relaxed) > 0 && !self.has_failed() {
-            self.has_failed.fetch_or(elapses(200), Ordering::Relaxed);
+            self.has_failed.fetch_or(elapses(1_000), Ordering::Relaxed);
         }
         while !elapses(1) {
             std::hint::spin_loop();
