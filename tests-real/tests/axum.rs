@@ -94,8 +94,19 @@ fn wrk_finds_no_errors() {
         let runtime = background(2);
         let hello = Router::new().route("/", get(|| async { "hello" }));
         let server = serve(runtime.handle(), Version::One, hello);
-        let report =
-            wrk.with(["--threads", "1", "--connections", "100", "--duration", "1s", &server.url("http", "/")]).text();
+        let report = wrk
+            .with([
+                "--threads",
+                "1",
+                "--connections",
+                "100",
+                "--duration",
+                "1s",
+                "--timeout",
+                "60s",
+                &server.url("http", "/"),
+            ])
+            .text();
         assert!(report.contains(" requests in "), "{report}");
         assert!(!report.contains("Socket errors") && !report.contains("Non-2xx"), "{report}");
         drop(server);

@@ -76,8 +76,19 @@ fn curl_gets_back_the_bytes_it_sent() {
 /// Lets wrk put a server under load, and checks that every answer was good.
 #[track_caller]
 fn hammer(wrk: &Program, server: SocketAddr) {
-    let report =
-        wrk.with(["--threads", "1", "--connections", "100", "--duration", "1s", &format!("http://{server}/")]).text();
+    let report = wrk
+        .with([
+            "--threads",
+            "1",
+            "--connections",
+            "100",
+            "--duration",
+            "1s",
+            "--timeout",
+            "60s",
+            &format!("http://{server}/"),
+        ])
+        .text();
     assert!(!report.contains("Socket errors") && !report.contains("Non-2xx"), "{report}");
     let requests = report.lines().find_map(|line| line.trim().split_once(" requests in "));
     let requests: u64 = requests.and_then(|(count, _)| count.parse().ok()).expect("wrk counts its requests");

@@ -97,8 +97,19 @@ fn wrk_finds_no_errors() {
         let Some(wrk) = program("wrk") else { return };
         let runtime = background(2);
         let server = serve(runtime.handle(), Version::One);
-        let report =
-            wrk.with(["--threads", "1", "--connections", "100", "--duration", "1s", &server.url("http", "/")]).text();
+        let report = wrk
+            .with([
+                "--threads",
+                "1",
+                "--connections",
+                "100",
+                "--duration",
+                "1s",
+                "--timeout",
+                "60s",
+                &server.url("http", "/"),
+            ])
+            .text();
         assert!(report.contains(" requests in "), "{report}");
         assert!(!report.contains("Socket errors") && !report.contains("Non-2xx"), "{report}");
         drop(server);

@@ -21,7 +21,8 @@ fn the_pool_of_rayon_never_starts() {
             let sorted: Vec<u32> =
                 (0..10_000u32).into_par_iter().chunks(10).on_fibers().flat_map_iter(|chunk| chunk).collect();
             assert!(sorted.into_iter().eq(0..10_000));
-            assert_eq!(linux::threads_named(""), before, "threads were started");
+            // Those of the round before may have been listed for a moment longer.
+            assert!(linux::threads_named("") <= before, "threads were started");
         });
     });
 }

@@ -83,19 +83,20 @@ fn hold_worker_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// Checks the reports that `make` makes, up to the first with a stack: that has `function` in it.
+/// Checks the reports that `make` makes, up to the first with `function` in its stack. That may be missing, and others there, if the thread was kept
+/// from its processor at the wrong time.
 fn names_the_fiber_its_place_and(function: &str, make: impl Fn() -> Report) {
     for _ in 0..ATTEMPTS {
         let report = make();
         assert!(report.first_line.contains(&format!("{PLACE}{LINE}:")), "{report:#?}");
         assert!(report.held() >= Some(LIMIT.as_millis()), "{report:#?}");
-        if !report.stack.is_empty() || !HAVE_STACKS {
-            let is_there = report.stack.iter().any(|line| line.ends_with(function));
-            assert_eq!(is_there, HAVE_STACKS, "{report:#?}");
+        let is_there = report.stack.iter().any(|line| line.ends_with(function));
+        assert!(HAVE_STACKS || !is_there, "{report:#?}");
+        if is_there == HAVE_STACKS {
             return;
         }
     }
-    panic!("no report has a stack");
+    panic!("no report has {function} in its stack");
 }
 
 #[inline(never)]

@@ -136,7 +136,7 @@ fn spawns_and_ends_are_counted_exactly() {
         });
         let ended = join_all(fibers.collect::<Vec<_>>());
         assert_eq!(ended.iter().filter(|ended| ended.is_err()).count(), 100);
-        let metrics = until_seen(&runtime, |metrics| metrics.live == 0);
+        let metrics = until_seen(&runtime, |metrics| metrics.finished == 300);
         assert_eq!((metrics.spawned, metrics.finished, metrics.panicked, metrics.cancelled), (300, 300, 100, 0));
         assert!(metrics.switches >= 300);
         shut_down(runtime);

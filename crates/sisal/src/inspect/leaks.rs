@@ -22,8 +22,13 @@ use std::time::Duration;
 /// sisal::run(|| {
 ///     let (sender, receiver) = sisal::chan::bounded::<u32>(1);
 ///     let forgotten = sisal::Builder::new().name("forgotten").spawn(move || receiver.recv());
-///     sisal::sleep(Duration::from_millis(5)).unwrap();
-///     let leaks = sisal::inspect::leaks(Duration::from_millis(1));
+///     let leaks = loop {
+///         let leaks = sisal::inspect::leaks(Duration::from_millis(1));
+///         if !leaks.is_empty() {
+///             break leaks;
+///         }
+///         sisal::sleep(Duration::from_millis(1)).unwrap();
+///     };
 ///     assert_eq!(leaks[0].name.as_deref(), Some("forgotten"));
 ///     drop(sender);
 /// });

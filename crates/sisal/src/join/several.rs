@@ -37,10 +37,12 @@ pub fn join_all<T>(handles: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<Resu
 /// ```
 /// use std::time::Duration;
 /// sisal::run(|| {
-///     let mut handles: Vec<_> = [50, 1].map(|ms| sisal::spawn(move || sisal::sleep(Duration::from_millis(ms)).map(|()| ms))).into();
+///     let sleep = |ms| sisal::spawn(move || sisal::sleep(Duration::from_millis(ms)).map(|()| ms));
+///     let mut handles = vec![sleep(3_600_000), sleep(1)];
 ///     let (index, result) = sisal::join_any(&mut handles).unwrap();
 ///     assert_eq!((index, result.unwrap()), (1, Ok(1)));
 ///     assert_eq!(handles.len(), 1);
+///     handles[0].cancel();
 /// });
 /// ```
 #[track_caller]

@@ -130,19 +130,18 @@ pub(crate) const CASES: &[Case] = &[
         name: "a_nursery_that_waits_for_a_signal",
         environment: &[],
         body: || {
-            let mut child = std::process::Command::new("sh")
-                .args(["-c", &format!("sleep 1; kill -TERM {}", std::process::id())])
-                .spawn()
-                .unwrap();
             run(|| {
                 let (_sender, receiver) = bounded::<u32>(1);
+                let mut child = None;
                 let ended = sisal::Nursery::options().cancel_on_signals().run(|n| {
+                    let kill = format!("sleep 1; kill -TERM {}", std::process::id());
+                    child = Some(std::process::Command::new("sh").args(["-c", &kill]).spawn().unwrap());
                     n.spawn(|| receiver.recv().map(drop));
                     Ok(())
                 });
                 assert!(ended.is_err());
+                child.unwrap().wait().unwrap();
             });
-            child.wait().unwrap();
         },
         check: none,
     },

@@ -71,7 +71,8 @@ fn the_last_waker_is_called_and_once() {
         assert_eq!((first.wakes(), second.wakes()), (0, 1));
         assert!(handle.is_finished() && handle.id() == handle.id());
         drop((handle, new));
-        assert_eq!(Arc::strong_count(&second), 1, "the new one neither");
+        // The new one neither. Whoever calls it counts before it lets go of it.
+        until(|| Arc::strong_count(&second) == 1);
     });
 }
 

@@ -200,14 +200,20 @@ fn a_parked_fiber_is_seen_with_how_much_of_its_stack_it_has_used() {
 fn fresh_fibers_are_counted_by_where_they_were_spawned() {
     guarded(|| {
         run(1, || {
-            let some: Vec<_> = (0..100).map(|_| spawn(|| ())).collect();
-            let others: Vec<_> = (0..30).map(|_| spawn(|| ())).collect();
-            let seen = snapshot().unwrap();
-            let counts: Vec<_> = seen.fresh.iter().map(|fresh| fresh.count).collect();
-            assert_eq!((counts, seen.counts.fresh), (vec![100, 30], 130));
-            assert_eq!(seen.counts.spawned, 130);
-            join_all(some.into_iter().chain(others)).into_iter().for_each(|end| end.unwrap());
-            assert_eq!(snapshot().unwrap().counts.finished, 130);
+            for round in 0.. {
+                let some: Vec<_> = (0..100).map(|_| spawn(|| ())).collect();
+                let others: Vec<_> = (0..30).map(|_| spawn(|| ())).collect();
+                let seen = snapshot().unwrap();
+                join_all(some.into_iter().chain(others)).into_iter().for_each(|end| end.unwrap());
+                assert_eq!(seen.counts.spawned, 130 * (round + 1));
+                assert_eq!(snapshot().unwrap().counts.finished, seen.counts.spawned);
+                // A spawner whose time is over, perhaps because its thread was kept from its processor, gives way to them.
+                if seen.counts.finished == 130 * round {
+                    let counts: Vec<_> = seen.fresh.iter().map(|fresh| fresh.count).collect();
+                    assert_eq!((counts, seen.counts.fresh), (vec![100, 30], 130));
+                    return;
+                }
+            }
         });
     });
 }
@@ -235,7 +241,8 @@ fn a_runtime_is_seen_from_outside_while_all_its_workers_are_busy() {
         until(|| started.load(Ordering::Relaxed) == 2);
         let seen = runtime.dump();
         assert_eq!((seen.counts.running, seen.counts.parked), (2, 1));
-        assert!(seen.workers.iter().all(|worker| worker.state == WorkerState::Running && worker.running.is_some()));
+        let is_held = |state| matches!(state, WorkerState::Running | WorkerState::Stuck);
+        assert!(seen.workers.iter().all(|worker| is_held(worker.state) && worker.running.is_some()));
         stop.store(true, Ordering::Relaxed);
         hogs.into_iter().for_each(|hog| hog.join().unwrap());
         waiter.cancel();

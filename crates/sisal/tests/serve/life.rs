@@ -40,10 +40,14 @@ fn a_fiber_that_waits_is_shown_with_its_reason() {
         let (let_go, go) = sisal::chan::bounded::<()>(1);
         let waiter = runtime.handle().builder().name("waits to be let go").spawn(move || go.recv());
         let shown = |path: &str| get(server.local_addr(), path).body;
-        until(|| shown("/debug/fibers").contains("waits to be let go"));
-        let json = shown("/debug/fibers.json?traces=0");
-        let fiber = json.split("{\"id\":").find(|part| part.contains("\"waits to be let go\"")).unwrap();
-        assert!(fiber.contains("\"reason\":\"receiving from a channel\""), "{fiber}");
+        let described = || {
+            let json = shown("/debug/fibers.json?traces=0");
+            json.split("{\"id\":").find(|part| part.contains("\"waits to be let go\"")).map(str::to_owned)
+        };
+        let reason = "\"reason\":\"receiving from a channel\"";
+        until(|| described().is_some_and(|fiber| fiber.contains(reason)));
+        assert!(shown("/debug/fibers").contains("waits to be let go"));
+        let fiber = described().unwrap();
         let id = fiber.split(',').next().unwrap();
         assert!(shown(&format!("/debug/fibers.json?id={id}")).contains("waits to be let go"));
         assert!(!shown(&format!("/debug/fibers.json?id={id}999")).contains("waits to be let go"));

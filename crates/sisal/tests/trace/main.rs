@@ -151,7 +151,7 @@ fn the_sleep_of_a_worker_is_a_slice() {
     guarded(|| {
         let runtime = background(1);
         let recorder = FlightRecorder::start(runtime.handle());
-        until(|| check(&recorder.snapshot().to_json()).turns_of("asleep").len() == 1);
+        until(|| !check(&recorder.snapshot().to_json()).turns_of("asleep").is_empty());
         shut_down(runtime);
         let checked = check(&recorder.stop().to_json());
         assert!(!checked.turns_of("asleep").is_empty() && checked.has_mark("worker 0 goes"));

@@ -60,7 +60,7 @@ impl Neighbourhood {
         }));
         until(|| begins.load(Ordering::Relaxed) == 1);
         self.asks.iter().for_each(|ask| ask.send(()).unwrap());
-        assert_eq!(hog.join().unwrap(), 1, "the first starts anywhere");
+        assert!(hog.join().unwrap() <= 1, "the first starts anywhere");
         until(|| self.answers.load(Ordering::Relaxed) == self.asks.len());
     }
 
