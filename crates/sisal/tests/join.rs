@@ -4,11 +4,33 @@ mod common;
 
 use common::gate::Gate;
 use common::watchdog::guarded;
-use common::{background, in_fiber_of_each, rounds, until};
+use common::{LONG, background, in_fiber_of_each, rounds, until};
 use sisal::{Cause, JoinError, Lost, RaceError, join_all, join_any, race, spawn, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
+
+#[test]
+fn why_there_is_no_result_goes_wherever_errors_go() {
+    in_fiber_of_each(|| {
+        type Any = Box<dyn std::error::Error + Send + Sync>;
+        let asked = || -> Result<u32, Any> { Ok(spawn(|| -> u32 { panic!("no more tea") }).join()?) };
+        let error = asked().unwrap_err();
+        assert!(error.to_string().ends_with("panicked: no more tea"), "{error}");
+        assert!(error.downcast::<JoinError>().unwrap().is_panic());
+        let lost = race(vec![spawn(|| Err::<(), _>("fell"))]).unwrap_err();
+        assert_eq!(Any::from(lost).to_string(), "none of 1 fibers succeeded; fell");
+
+        let waited = || -> std::io::Result<()> { Ok(sisal::timeout(Duration::ZERO, || sisal::sleep(LONG))?) };
+        assert!(sisal::is_cancelled(&waited().unwrap_err()));
+        let refused = || -> std::io::Result<()> {
+            drop(sisal::Builder::new().stack_size(usize::MAX).try_spawn(|| ())?);
+            Ok(())
+        };
+        assert!(refused().unwrap_err().to_string().contains("stack"), "{:?}", refused());
+    });
+}
 
 #[test]
 fn a_result_is_kept_for_a_later_join() {

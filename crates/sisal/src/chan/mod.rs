@@ -10,6 +10,9 @@
 //! [`close`](Sender::close), a channel lets no more messages in; those in it are still received. Messages that were not sent are given
 //! back with the error.
 //!
+//! Names are those of crossbeam's channels, but for errors: what is `Disconnected` there is `Closed` here, since channels can be closed with handles
+//! left, `Timeout` is `TimedOut` as in `std::io`, and any wait may be `Cancelled` too.
+//!
 //! ```
 //! sisal::run(|| {
 //!     let (sender, receiver) = sisal::chan::bounded(8);

@@ -3,7 +3,8 @@
 //! A handful of values is looked up by the address of their key. Outside of fibers they belong to the thread.
 use super::current;
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
@@ -119,6 +120,144 @@ impl<T: 'static> LocalKey<T> {
     }
 }
 
+impl<T: 'static> LocalKey<Cell<T>> {
+    /// Sets this fiber's value.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// sisal::fiber_local! { static DEPTH: Cell<u32> = Cell::new(0) }
+    /// DEPTH.set(7);
+    /// assert_eq!(DEPTH.get(), 7);
+    /// ```
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+
+    /// A copy of this fiber's value.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// sisal::fiber_local! { static DEPTH: Cell<u32> = Cell::new(3) }
+    /// assert_eq!(DEPTH.get(), 3);
+    /// ```
+    pub fn get(&'static self) -> T
+    where
+        T: Copy,
+    {
+        self.with(Cell::get)
+    }
+
+    /// Takes this fiber's value, and leaves the default.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// sisal::fiber_local! { static NAME: Cell<String> = Cell::new("main".into()) }
+    /// assert_eq!(NAME.take(), "main");
+    /// assert_eq!(NAME.take(), "");
+    /// ```
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(Cell::take)
+    }
+
+    /// Sets this fiber's value, and returns what it was.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// sisal::fiber_local! { static DEPTH: Cell<u32> = Cell::new(3) }
+    /// assert_eq!(DEPTH.replace(4), 3);
+    /// ```
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> LocalKey<RefCell<T>> {
+    /// Calls `f` with this fiber's value, borrowed.
+    ///
+    /// # Panics
+    /// If it is borrowed mutably.
+    ///
+    /// ```
+    /// use std::cell::RefCell;
+    /// sisal::fiber_local! { static LINES: RefCell<Vec<u32>> = RefCell::new(vec![1, 2]) }
+    /// assert_eq!(LINES.with_borrow(|lines| lines.len()), 2);
+    /// ```
+    pub fn with_borrow<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.with(|cell| f(&cell.borrow()))
+    }
+
+    /// Calls `f` with this fiber's value, borrowed mutably.
+    ///
+    /// # Panics
+    /// If it is borrowed.
+    ///
+    /// ```
+    /// use std::cell::RefCell;
+    /// sisal::fiber_local! { static LINES: RefCell<Vec<u32>> = RefCell::default() }
+    /// LINES.with_borrow_mut(|lines| lines.push(7));
+    /// assert_eq!(LINES.with_borrow(|lines| lines[0]), 7);
+    /// ```
+    pub fn with_borrow_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> R {
+        self.with(|cell| f(&mut cell.borrow_mut()))
+    }
+
+    /// Sets this fiber's value.
+    ///
+    /// # Panics
+    /// If it is borrowed.
+    ///
+    /// ```
+    /// use std::cell::RefCell;
+    /// sisal::fiber_local! { static LINES: RefCell<Vec<u32>> = RefCell::default() }
+    /// LINES.set(vec![7]);
+    /// assert_eq!(LINES.take(), [7]);
+    /// ```
+    pub fn set(&'static self, value: T) {
+        self.replace(value);
+    }
+
+    /// Takes this fiber's value, and leaves the default.
+    ///
+    /// # Panics
+    /// If it is borrowed.
+    ///
+    /// ```
+    /// use std::cell::RefCell;
+    /// sisal::fiber_local! { static LINES: RefCell<Vec<u32>> = RefCell::new(vec![7]) }
+    /// assert_eq!(LINES.take(), [7]);
+    /// assert!(LINES.take().is_empty());
+    /// ```
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(RefCell::take)
+    }
+
+    /// Sets this fiber's value, and returns what it was.
+    ///
+    /// # Panics
+    /// If it is borrowed.
+    ///
+    /// ```
+    /// use std::cell::RefCell;
+    /// sisal::fiber_local! { static LINES: RefCell<Vec<u32>> = RefCell::new(vec![7]) }
+    /// assert_eq!(LINES.replace(vec![8]), [7]);
+    /// ```
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> fmt::Debug for LocalKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalKey").finish_non_exhaustive()
+    }
+}
+
 /// Declares fiber-local variables: each fiber has its own value, made at first use and dropped when the fiber ends.
 ///
 /// Outside of fibers each thread has its own. See [`LocalKey::with`](crate::fiber::LocalKey::with).
@@ -134,7 +273,7 @@ impl<T: 'static> LocalKey<T> {
 /// ```
 #[macro_export]
 macro_rules! fiber_local {
-    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr;)+) => {
+    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr);+ $(;)?) => {
         $($(#[$attribute])*
         $visibility static $name: $crate::fiber::LocalKey<$type> = $crate::fiber::LocalKey::new(|| $init);)+
     };

@@ -5,6 +5,7 @@ use super::nowait::Nowait;
 use super::on_thread;
 use super::open::OpenOptions;
 use super::position::Position;
+use std::fmt;
 use std::fs::{self, FileTimes, Metadata, Permissions};
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -38,14 +39,12 @@ use std::time::SystemTime;
 /// })?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct File {
     pub(super) inner: fs::File,
     pub(super) opened: Arc<Opened>,
 }
 
 /// What all clones of a file have in common, as the kernel sees it.
-#[derive(Debug)]
 pub(super) struct Opened {
     pub(super) position: Position,
     pub(super) nowait: Nowait,
@@ -289,6 +288,13 @@ impl File {
     fn share(&self) -> &fs::File {
         self.opened.position.share();
         &self.inner
+    }
+}
+
+/// As `std`'s: the descriptor, its path, and what it is open for.
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
     }
 }
 

@@ -15,6 +15,9 @@
 //! Names and meanings are those of `std`, so that changing the import is enough. Outside of fibers the calls are `std`'s, and block the
 //! thread.
 //!
+//! The methods of [`Path`](std::path::Path) that look at files (`exists`, `is_file`, `metadata`, `read_dir`, `canonicalize`) are `std`'s: they block
+//! the worker for as long as the disk takes. [`exists`], [`metadata`], [`read_dir`] and [`canonicalize`] here do not.
+//!
 //! # How
 //! Most calls run on a thread, as with [`blocking`](crate::blocking()), and the fiber parks until they are done. But not those that need not
 //! wait, nor those that the kernel can do by itself:

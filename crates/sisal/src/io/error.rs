@@ -17,6 +17,13 @@ pub fn is_cancelled(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Cancelled>())
 }
 
+/// So that waits which return [`Cancelled`] go together with input and output: `sisal::sleep(pause)?`. [`is_cancelled`] tells such an error.
+impl From<Cancelled> for io::Error {
+    fn from(cancelled: Cancelled) -> io::Error {
+        self::cancelled(cancelled.cause)
+    }
+}
+
 /// Of the kind `Other`: `std` tries again after `Interrupted`, and many crates do after `WouldBlock`.
 pub(crate) fn cancelled(cause: Cause) -> io::Error {
     io::Error::other(Cancelled::by(cause))

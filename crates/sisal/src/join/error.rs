@@ -4,6 +4,7 @@ use crate::fiber::info::Fiber;
 use crate::prim::cancel::Cancelled;
 use std::any::Any;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a join gave no result.
 ///
@@ -25,6 +26,48 @@ pub enum JoinError {
     /// The *wait* was cancelled; the fiber itself goes on, without its handle. Use [`JoinHandle::wait`](crate::JoinHandle::wait) to
     /// keep the handle.
     Interrupted(Cancelled),
+}
+
+impl JoinError {
+    /// Whether the fiber panicked.
+    ///
+    /// ```
+    /// sisal::run(|| assert!(sisal::spawn(|| panic!("no more tea")).join().unwrap_err().is_panic()));
+    /// ```
+    pub fn is_panic(&self) -> bool {
+        matches!(self, JoinError::Panicked(_))
+    }
+
+    /// Whether the fiber was cancelled before it had a result, or the wait for it.
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let fiber = sisal::spawn_future(std::future::pending::<()>());
+    ///     fiber.cancel();
+    ///     assert!(fiber.join().unwrap_err().is_cancelled());
+    /// });
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self, JoinError::Cancelled(_) | JoinError::Interrupted(_))
+    }
+
+    /// Goes on with the fiber's panic here, or panics with what else there was instead of a result: for whoever has no use for an error.
+    ///
+    /// ```
+    /// use std::panic::{AssertUnwindSafe, catch_unwind};
+    /// sisal::run(|| {
+    ///     let fiber = sisal::spawn(|| -> u32 { panic!("no more tea") });
+    ///     let payload = catch_unwind(AssertUnwindSafe(|| fiber.join().unwrap_or_else(|error| error.resume()))).unwrap_err();
+    ///     assert_eq!(*payload.downcast::<&str>().unwrap(), "no more tea");
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn resume(self) -> ! {
+        match self {
+            JoinError::Panicked(panic) => panic.resume(),
+            error => panic!("sisal: {error}"),
+        }
+    }
 }
 
 impl fmt::Display for JoinError {
@@ -56,17 +99,19 @@ impl std::error::Error for JoinError {}
 /// ```
 pub struct Panic {
     fiber: Fiber,
-    payload: Box<dyn Any + Send>,
+    message: Box<str>,
+    /// A payload can't be shared between threads, and an error has to be. So nobody looks at it here but whoever takes it out.
+    payload: Mutex<Box<dyn Any + Send>>,
 }
 
 impl Panic {
     pub(crate) fn new(fiber: Fiber, payload: Box<dyn Any + Send>) -> Panic {
-        Panic { fiber, payload }
+        Panic { fiber, message: message_of(&*payload).into(), payload: Mutex::new(payload) }
     }
 
     /// The same panic once more, for another waiter. A payload can't be copied, so the message takes its place.
     pub(crate) fn copy(fiber: Fiber, payload: &(dyn Any + Send)) -> Panic {
-        Panic { fiber, payload: Box::new(message_of(payload).to_owned()) }
+        Panic::new(fiber, Box::new(message_of(payload).to_owned()))
     }
 
     /// The fiber that panicked.
@@ -91,7 +136,7 @@ impl Panic {
     /// });
     /// ```
     pub fn message(&self) -> &str {
-        message_of(&*self.payload)
+        &self.message
     }
 
     /// What was panicked with, as [`std::panic::catch_unwind`] gives it.
@@ -104,7 +149,7 @@ impl Panic {
     /// });
     /// ```
     pub fn into_payload(self) -> Box<dyn Any + Send> {
-        self.payload
+        self.payload.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Goes on with the panic here.
@@ -117,7 +162,7 @@ impl Panic {
     /// });
     /// ```
     pub fn resume(self) -> ! {
-        std::panic::resume_unwind(self.payload)
+        std::panic::resume_unwind(self.into_payload())
     }
 }
 

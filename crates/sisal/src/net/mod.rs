@@ -7,6 +7,13 @@
 //! - [`copy_bidirectional`] joins two streams, as a proxy does.
 //! - [`accept_timeout`](TcpListener::accept_timeout) and [`accept_deadline`](TcpListener::accept_deadline).
 //!
+//! What differs:
+//! - A read or write whose own [time limit](TcpStream::set_read_timeout) is up fails with [`TimedOut`](std::io::ErrorKind::TimedOut), which
+//!   `std` has on some systems only; on Linux it has `WouldBlock`.
+//! - A clone made by [`try_clone`](TcpStream::try_clone) has time limits of its own.
+//! - [`incoming`](TcpListener::incoming) ends when the listener is closed, or the wait cancelled.
+//! - The addresses of Unix sockets are called [`UnixSocketAddr`], since both kinds of sockets are here.
+//!
 //! ```
 //! use sisal::net::{TcpListener, TcpStream};
 //! use std::io::{Read, Write};

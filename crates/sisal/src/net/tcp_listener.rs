@@ -147,7 +147,7 @@ impl TcpListener {
         Ok((TcpStream { socket }, internet(peer)?))
     }
 
-    /// The connections one after the other, without end; errors are items too.
+    /// The connections one after the other, until the listener is closed or the wait cancelled; errors are items too.
     ///
     /// ```
     /// use sisal::net::{TcpListener, TcpStream};

@@ -141,7 +141,7 @@ impl UnixListener {
         Ok((UnixStream { socket }, unix_address::from_kernel(peer)?))
     }
 
-    /// The connections one after the other, without end; errors are items too.
+    /// The connections one after the other, until the listener is closed or the wait cancelled; errors are items too.
     ///
     /// ```
     /// # use sisal::net::{UnixListener, UnixSocketAddr, UnixStream};

@@ -249,6 +249,22 @@ fn ask_until(child: &mut process::Child, deadline: Option<Moment>, place: Place)
     }
 }
 
+/// A child that somebody else has started. It is not killed when it is dropped.
+///
+/// ```
+/// use sisal::process::Child;
+/// let started = std::process::Command::new("true").spawn()?;
+/// assert!(Child::try_from(started)?.wait()?.success());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+impl TryFrom<process::Child> for Child {
+    type Error = io::Error;
+
+    fn try_from(child: process::Child) -> io::Result<Child> {
+        Child::new(child, false)
+    }
+}
+
 impl Drop for Child {
     fn drop(&mut self) {
         let Some(mut inner) = self.inner.take() else { return };

@@ -5,6 +5,7 @@ use super::child::Child;
 use super::orphans;
 use crate::blocking::block_in_place;
 use std::ffi::OsStr;
+use std::fmt;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -31,7 +32,6 @@ use std::process::{self, CommandArgs, CommandEnvs, ExitStatus, Output, Stdio};
 /// assert!(Command::new("/usr/bin/env").env_clear().output()?.stdout.is_empty());
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Command {
     inner: process::Command,
     kill_on_drop: bool,
@@ -441,6 +441,13 @@ impl Command {
 }
 
 /// With what is set there, but for the standard streams in [`output`](Command::output).
+/// As `std`'s: the program and its arguments.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
 impl From<process::Command> for Command {
     fn from(inner: process::Command) -> Command {
         Command { inner, kill_on_drop: false, set: Set::default() }

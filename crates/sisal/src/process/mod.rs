@@ -30,4 +30,4 @@ mod stdio;
 pub use self::child::Child;
 pub use self::command::Command;
 pub use self::stdio::{ChildStderr, ChildStdin, ChildStdout};
-pub use std::process::{ExitCode, ExitStatus, Output, Stdio, abort, exit, id};
+pub use std::process::{CommandArgs, CommandEnvs, ExitCode, ExitStatus, Output, Stdio, Termination, abort, exit, id};

@@ -2,6 +2,7 @@
 
 use sisal_context::stack::SizeError;
 use std::fmt;
+use std::io;
 
 /// A fiber was not spawned: why, and its closure back.
 ///
@@ -112,3 +113,12 @@ impl<F> fmt::Debug for SpawnError<F> {
 }
 
 impl<F> std::error::Error for SpawnError<F> {}
+
+impl std::error::Error for SpawnErrorKind {}
+
+/// As [`std::thread::Builder::spawn`] says why there is no thread. Drops the closure.
+impl<F> From<SpawnError<F>> for io::Error {
+    fn from(refused: SpawnError<F>) -> io::Error {
+        io::Error::other(refused.kind)
+    }
+}

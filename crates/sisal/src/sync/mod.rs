@@ -7,6 +7,9 @@
 //! - Once: [`Once`], [`OnceLock`], [`LazyLock`].
 //! - For others to come so far: [`Event`], [`WaitGroup`], [`Barrier`].
 //!
+//! Names are those of `std`, but nothing is poisoned: `lock`, `read` and `write` return a guard, and their `try_` forms an [`Option`]. A [`Condvar`]
+//! takes its guard by reference, since its wait may be cancelled.
+//!
 //! Waits for a mutex, a readers-writer lock, an initialisation or a barrier are not cancelled by anything. The others return
 //! [`Cancelled`](crate::Cancelled) when something from outside ends them, and then nothing has happened: no permit was taken, no
 //! notification was swallowed.

@@ -9,7 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 
 /// A lock for many who read, or one who writes. Who waits for it parks its fiber, or blocks its thread outside of fibers.
 ///
@@ -42,6 +42,10 @@ pub struct RwLock<T: ?Sized> {
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 // SAFETY: the value is reached by one writer, on whatever thread, or by readers on several.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
+
+// As in `std`: what a panic under the guard leaves behind is seen by others whether they catch it or not.
+impl<T: ?Sized> UnwindSafe for RwLock<T> {}
+impl<T: ?Sized> RefUnwindSafe for RwLock<T> {}
 
 impl<T> RwLock<T> {
     const_fn! {

@@ -9,7 +9,7 @@ use sisal::chan::bounded;
 use sisal::sync::{MappedMutexGuard, Mutex, MutexGuard};
 use sisal::{sleep, spawn, spawn_local, yield_now};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -384,6 +384,22 @@ fn guards_stay_where_they_are_and_mutexes_go_where_their_values_may() {
     assert!(implements!(Mutex<Cell<u8>>: Send + Sync));
     assert!(!implements!(Mutex<std::rc::Rc<u8>>: Send));
     assert!(!implements!(Mutex<std::rc::Rc<u8>>: Sync));
+}
+
+#[test]
+fn locks_and_guards_may_be_seen_after_a_caught_panic_where_those_of_std_may() {
+    macro_rules! as_in_std {
+        ($($name:ident [$($arguments:tt)+])+) => {$({
+            type Ours = sisal::sync::$name<$($arguments)+>;
+            type Theirs = std::sync::$name<$($arguments)+>;
+            let ours = (implements!(Ours: UnwindSafe), implements!(Ours: RefUnwindSafe));
+            let theirs = (implements!(Theirs: UnwindSafe), implements!(Theirs: RefUnwindSafe));
+            assert_eq!(ours, theirs, stringify!($name<$($arguments)+>));
+        })+};
+    }
+    as_in_std!(Mutex[Cell<u8>] RwLock[Cell<u8>] MutexGuard['static, u8] MutexGuard['static, Cell<u8>]);
+    as_in_std!(RwLockReadGuard['static, u8]);
+    as_in_std!(RwLockWriteGuard['static, u8] RwLockWriteGuard['static, Cell<u8>]);
 }
 
 #[test]
