@@ -160,28 +160,28 @@ impl Idle {
         fence_after_read_modify_write();
     }
 
-    /// Fresh work was published, and a full fence came after: wakes somebody for it, if that is needed.
+    /// Fresh work was published, and a full fence came after: wakes somebody for it, if that is needed. Returns whether it has.
     #[inline]
-    pub(crate) fn wake_for_fresh<'a>(&self, beds: impl Fn(usize) -> &'a Bed) {
-        if self.searchers.load(Ordering::Relaxed) == 0 && self.has_sleepers() {
-            self.wake_any(beds);
-        }
+    pub(crate) fn wake_for_fresh<'a>(&self, beds: impl Fn(usize) -> &'a Bed) -> bool {
+        self.searchers.load(Ordering::Relaxed) == 0 && self.has_sleepers() && self.wake_any(beds)
     }
 
     #[cold]
-    fn wake_any<'a>(&self, beds: impl Fn(usize) -> &'a Bed) {
+    fn wake_any<'a>(&self, beds: impl Fn(usize) -> &'a Bed) -> bool {
         while self.searchers.load(Ordering::Relaxed) == 0 && self.has_sleepers() {
             if self.searchers.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-                return;
+                return false;
             }
             if let Some(worker) = self.claim_any() {
-                return beds(worker).wake(true);
+                beds(worker).wake(true);
+                return true;
             }
             // We stood as a searcher for a moment, and producers may have relied on it: look again.
             self.searchers.fetch_sub(1, Ordering::Relaxed);
             // ORDERING: README, leaving the search.
             fence_after_read_modify_write();
         }
+        false
     }
 
     /// Claims the sleeper with the lowest number: added workers, which come last, are let sleep.

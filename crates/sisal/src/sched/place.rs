@@ -31,7 +31,7 @@ impl Worker {
         self.keep(fiber);
         // ORDERING: sched/README, waking for fresh work.
         full_fence();
-        self.shared.announce_fresh();
+        self.shared.announce_fresh_of(self.remote());
     }
 
     /// Queues a fresh fiber that must start here.

@@ -71,6 +71,8 @@ pub(crate) struct Shown {
     pub(crate) bonds: AtomicUsize,
     /// Whether the monitor has seen it at one turn for long.
     pub(crate) is_stuck: AtomicU8,
+    /// Whether it is about to wake another for fresh work.
+    pub(super) is_waking: AtomicU8,
     pub(crate) counts: Counts,
     pub(crate) activity: Activity,
     /// Of its thread.
@@ -100,6 +102,7 @@ impl Remote {
                 expects: AtomicU8::new(0),
                 bonds: AtomicUsize::new(0),
                 is_stuck: AtomicU8::new(0),
+                is_waking: AtomicU8::new(0),
                 counts: Counts::new(),
                 activity: Activity::new(),
                 cpu_clock: CpuClock::new(),

@@ -21,6 +21,7 @@ use crate::fiber::header::{FiberRef, Header};
 use crate::prim::atomic::{Ordering, spin_loop};
 use crate::prim::clock::Moment;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// Every so many turns a worker looks at everything. A prime, so that no pattern of its work falls in step with it.
 const POLL_EVERY: u64 = 61;
@@ -41,6 +42,9 @@ const MOST_IN_A_ROW: u32 = 32;
 /// How many pauses between two looks at others' deques. Every look takes a cache line away from its owner (`spawn-100`: 58 ns with
 /// 64 pauses, 78 with 16).
 const PAUSES: u32 = 96;
+
+/// For how long a worker leaves its processor to another that it is perhaps in the way of. The system makes it some tens of microseconds more.
+const MAKE_WAY: Duration = Duration::from_micros(10);
 
 /// The most that is taken from the injector at once.
 const MOST_INJECTED: usize = 64;
@@ -346,7 +350,10 @@ impl Worker {
             if now.0 >= started.0 + self.patience.get() || now.0 >= self.timers.earliest() {
                 break;
             }
-            if self.pause() {
+            if self.is_in_the_way.take() {
+                // Others of this processor run then for certain, which is not so if it is only offered to them.
+                std::thread::sleep(MAKE_WAY);
+            } else if self.pause() {
                 // Whoever is to bring work may be waiting for this processor.
                 std::thread::yield_now();
             }

@@ -187,14 +187,39 @@ impl Shared {
     #[inline]
     pub(crate) fn announce_fresh(&self) {
         self.tell_of_fresh();
+        self.wake_stuck_if_any();
+    }
+
+    /// As [`announce_fresh`](Self::announce_fresh), of what a worker has in its own deque: it shows that it is kept from that while it wakes somebody.
+    #[inline]
+    pub(super) fn announce_fresh_of(&self, worker: &Remote) {
+        let is_waking = &worker.shown.is_waking;
+        let bed = |sleeper| {
+            is_waking.store(1, Ordering::Relaxed);
+            self.bed(sleeper)
+        };
+        if self.idle.wake_for_fresh(bed) {
+            is_waking.store(0, Ordering::Relaxed);
+        }
+        self.watch_if_all_busy();
+        self.wake_stuck_if_any();
+    }
+
+    #[inline]
+    fn tell_of_fresh(&self) {
+        self.idle.wake_for_fresh(|worker| self.bed(worker));
+        self.watch_if_all_busy();
+    }
+
+    #[inline]
+    fn wake_stuck_if_any(&self) {
         if self.stuck.load(Ordering::Relaxed) > 0 {
             self.wake_stuck();
         }
     }
 
     #[inline]
-    fn tell_of_fresh(&self) {
-        self.idle.wake_for_fresh(|worker| self.bed(worker));
+    fn watch_if_all_busy(&self) {
         if self.watch.is_asleep() && self.idle.all_busy() {
             self.watch.wake();
         }

@@ -6,12 +6,16 @@
 use super::search::fiber;
 use super::worker::{Sighting, Worker};
 use crate::fiber::header::FiberRef;
-use crate::prim::atomic::full_fence;
+use crate::prim::atomic::{Ordering, full_fence};
 use crate::queue::ring::{Glimpse, Stolen};
 
 /// How long fresh fibers are left to their own worker, which mostly takes them at once, before a thief does: in nanoseconds.
 /// Running a fiber elsewhere costs some hundred nanoseconds in cache misses, which short ones are not worth (`spawn-100`).
 const LEAVE_TO_OWNER: u64 = 5_000;
+
+/// How often it is left to a worker all the same, since that is about to wake somebody for it: most likely us, and the system lets us run in its
+/// place. Two fibers that were spawned together belong together more often than not (`pingpong-2`).
+const MOST_LEFT: u32 = 4;
 
 /// How long fresh work is left to a worker by one that is busy itself and has as many fibers as that will have: it would undo what the theft
 /// of fresh work is for. Perhaps the other has only been kept from its processor for a moment (`yield-1000`).
@@ -130,11 +134,21 @@ impl Worker {
     /// Whether what is oldest at `victim` was there so many nanoseconds ago already.
     fn has_waited(&self, victim: usize, glimpse: Glimpse, patience: u64) -> bool {
         let sighting = self.sightings[victim].get();
+        let now = self.now.get();
         if sighting.glimpse.is_none_or(|earlier| !glimpse.has_aged_since(earlier)) {
-            self.sightings[victim].set(Sighting { glimpse: Some(glimpse), since: self.now.get(), ..sighting });
+            self.sightings[victim].set(Sighting { glimpse: Some(glimpse), since: now, left: 0, ..sighting });
             return false;
         }
-        self.now.get().0 >= sighting.since.0 + patience
+        if now.0 < sighting.since.0 + patience {
+            return false;
+        }
+        let is_waking = self.shared.remotes[victim].shown.is_waking.load(Ordering::Relaxed) != 0;
+        if is_waking && sighting.left < MOST_LEFT {
+            self.sightings[victim].set(Sighting { since: now, left: sighting.left + 1, ..sighting });
+            self.is_in_the_way.set(true);
+            return false;
+        }
+        true
     }
 
     /// What is left at another worker is left to it for a while again.

@@ -90,6 +90,8 @@ pub(crate) struct Worker {
     pub(super) searching: Cell<bool>,
     /// For how long to look for work before sleeping, in nanoseconds.
     pub(super) patience: Cell<u64>,
+    /// Whether another worker is perhaps kept from its processor by this one.
+    pub(super) is_in_the_way: Cell<bool>,
     ids: Cell<(u64, u64)>,
     /// What is left for operations that need not wait, until the next yield.
     pub(super) fuel: Cell<u32>,
@@ -124,6 +126,8 @@ impl Unwinding {
 pub(super) struct Sighting {
     pub(super) glimpse: Option<Glimpse>,
     pub(super) since: Moment,
+    /// How often it was left there all the same.
+    pub(super) left: u32,
     /// How often something had been taken from its lane when something was first seen there.
     pub(super) lane_takes: Option<usize>,
     pub(super) lane_since: Moment,
@@ -172,6 +176,7 @@ impl Worker {
             hungry_since: Cell::new(Moment::NEVER),
             searching: Cell::new(false),
             patience: Cell::new(super::rest::PATIENCE_AT_FIRST),
+            is_in_the_way: Cell::new(false),
             ids: Cell::new((0, 0)),
             fuel: Cell::new(super::fuel::FUEL),
             starting: Cell::new(None),
