@@ -57,6 +57,30 @@ fn a_reporter_dropped_in_a_child_waits_for_no_thread() {
 }
 
 #[test]
+fn what_a_child_drops_is_still_heard_of_in_the_parent() {
+    let ended = child::run(|| {
+        let runtime = background(1);
+        let (tell, told) = mpsc::channel();
+        let accepted = runtime.spawn(move || {
+            let listener = sisal::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            // Registered when somebody waits for it.
+            assert!(listener.accept_timeout(Duration::from_millis(3)).is_err());
+            let mut listener = Some(listener);
+            assert_eq!(fork(|| drop(listener.take())), Fate::Exited(0));
+            tell.send(address).unwrap();
+            listener.unwrap().accept().is_ok()
+        });
+        let address = told.recv().unwrap();
+        until(|| runtime.dump().counts.parked == 1);
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        assert!(accepted.join().unwrap());
+        common::shut_down(runtime);
+    });
+    ended.well();
+}
+
+#[test]
 fn every_call_in_a_child_forked_from_a_plain_thread_aborts_with_the_message() {
     const CALLS: usize = 15;
     let ended = child::run(|| {

@@ -1,17 +1,41 @@
 //! Locks on a file.
 
 use super::file::File;
-use super::on_thread;
+use crate::fiber::in_fiber;
+use crate::io::pauses::Pauses;
 use crate::park::pay_fuel_for_system_call;
+use crate::prim::reason::Reason;
 use std::fs::TryLockError;
 use std::io;
 use std::panic::Location;
 
+/// Waits for a lock: a thread in `lock`, a fiber between calls of `try_lock`.
+#[track_caller]
+fn wait_for(try_lock: impl Fn() -> Result<(), TryLockError>, lock: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    if !in_fiber() {
+        return lock();
+    }
+    let place = Location::caller();
+    pay_fuel_for_system_call(place);
+    let mut pauses = Pauses::new(Reason::File, None, place);
+    loop {
+        match try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => pauses.pause()?,
+        }
+    }
+}
+
 impl File {
-    /// Waits until nobody else has locked it, and locks it. The wait takes a thread; many who wait for long are better off trying.
+    /// Waits until nobody else has locked it, and locks it.
+    ///
+    /// A fiber tries again and again, less and less often, up to every 32 ms: in a call that blocks it would keep a thread from others, of which one
+    /// may be to unlock it. So this wait can be cancelled.
     ///
     /// # Errors
-    /// See [`std::fs::File::lock`].
+    /// See [`std::fs::File::lock`]; and if the wait was [cancelled](crate::is_cancelled).
     ///
     /// ```
     /// use sisal::fs::{self, File};
@@ -26,13 +50,13 @@ impl File {
     /// ```
     #[track_caller]
     pub fn lock(&self) -> io::Result<()> {
-        on_thread(|| self.inner.lock())
+        wait_for(|| self.inner.try_lock(), || self.inner.lock())
     }
 
     /// As [`lock`](Self::lock), for one of several who share it.
     ///
     /// # Errors
-    /// See [`std::fs::File::lock_shared`].
+    /// See [`std::fs::File::lock_shared`]; and if the wait was [cancelled](crate::is_cancelled).
     ///
     /// ```
     /// use sisal::fs::{self, File};
@@ -45,7 +69,7 @@ impl File {
     /// ```
     #[track_caller]
     pub fn lock_shared(&self) -> io::Result<()> {
-        on_thread(|| self.inner.lock_shared())
+        wait_for(|| self.inner.try_lock_shared(), || self.inner.lock_shared())
     }
 
     /// Locks it if nobody else has.

@@ -28,7 +28,8 @@
 //!   local one.
 //!
 //! # What ends a call
-//! Like `blocking`, nothing but itself: neither a timeout nor a nursery cancels an operation on a file. A disk answers sooner or later;
+//! Like `blocking`, nothing but itself: neither a timeout nor a nursery cancels an operation on a file, but for [`File::lock`]. A disk answers
+//! sooner or later;
 //! for a FIFO or a terminal, where nobody may ever write, use [`sisal::io`](crate::io).
 //!
 //! # What is where

@@ -15,6 +15,7 @@
 
 use crate::fiber::in_fiber;
 use crate::prim::atomic::{AtomicU64, Ordering};
+use crate::sched::worker;
 use crate::time;
 use std::thread;
 use std::time::Duration;
@@ -80,12 +81,16 @@ impl Position {
         op()
     }
 
-    /// Waits until no quick one is left. On a thread; but where none could be had, or there is little to wait for, in a fiber, whose worker may
+    /// Waits until no quick one is left, where that can be. On a thread; but where none could be had, or there is little to wait for, in a fiber, whose worker may
     /// have to end what it waits for.
     fn wait_for_quick(&self) {
         let mut looks = 0;
         // ORDERING: Acquire pairs with the Release of a quick one that has left.
         while !self.users.load(Ordering::Acquire).is_multiple_of(SLOW) {
+            if !in_fiber() && worker::with_current(|worker| worker.is_some()) {
+                // A panic hook or a waker, on a worker that may have to end what would be waited for.
+                return;
+            }
             looks += 1;
             if in_fiber() {
                 time::yield_now();

@@ -3,6 +3,7 @@
 use super::MOST_SLICES;
 use super::patience::Timeout;
 use super::source::{Direction, Request, Source};
+use crate::prim::fork;
 use crate::prim::reason::{Place, Reason};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
@@ -247,7 +248,7 @@ impl<T: AsFd> Pollable<T> {
 
     fn give_back(&mut self) -> Option<T> {
         let inner = self.inner.take()?;
-        if self.was_blocking {
+        if self.was_blocking && !fork::is_child() {
             let _ = rustix::io::ioctl_fionbio(&inner, false);
         }
         Some(inner)

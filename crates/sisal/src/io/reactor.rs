@@ -33,6 +33,8 @@ fn start() -> io::Result<Arc<Epoll>> {
         loop {
             driver.turn(None, &mut park::unpark);
         }
-    })?;
+    })
+    // The system says that one may try again, which of a descriptor means that it tells when.
+    .map_err(|error| io::Error::other(format!("no thread to hear of descriptors: {error}")))?;
     Ok(epoll)
 }

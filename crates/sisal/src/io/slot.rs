@@ -35,6 +35,7 @@ use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{ClaimToken, Waiter};
 use crate::fiber::who::Who;
 use crate::prim::atomic::{AtomicU32, Ordering};
+use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
 use crate::prim::object::{Sight, Watched};
 use rustix::event::epoll::EventFlags;
@@ -247,7 +248,7 @@ impl Slot {
         let mut crowd = Vec::new();
         let enlisted = self.enter(direction, seen, fd, Some(hearer), |line| {
             if !line.tasks.has(task) {
-                crowd = line.tasks.take_crowd();
+                crowd = line.tasks.take_crowd(Moment::now);
                 mine.take().into_iter().for_each(|task| line.tasks.add(task));
             }
         });

@@ -18,6 +18,7 @@ use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::prim::clock::Moment;
+use crate::prim::fork;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::prim::wake_timer::wake_at;
@@ -83,8 +84,10 @@ impl Source {
         if self.closed.swap(1, Ordering::AcqRel) != 0 {
             return;
         }
-        // So that one who is about to wait sees it under the lock.
-        self.slot().close(self.as_fd(), park::unpark);
+        if !fork::is_child() {
+            // So that one who is about to wait sees it under the lock.
+            self.slot().close(self.as_fd(), park::unpark);
+        }
         bury(self.as_fd());
     }
 
@@ -144,6 +147,7 @@ impl Source {
                     }
                     match self.wait(request, edges) {
                         Ok(()) => baton = Some(Baton { slot: self.slot(), direction }),
+                        Err(error) if error.kind() == io::ErrorKind::TimedOut => break self.try_late(error, op),
                         Err(error) => break Err(error),
                     }
                     continue;
@@ -162,6 +166,17 @@ impl Source {
             park::pay_fuel_for_system_call(request.place);
         }
         result
+    }
+
+    /// The time for `op` is up. But a worker that was busy may hear of that before it hears of what has come in time.
+    #[cold]
+    fn try_late<T>(&self, timed_out: io::Error, mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
+        match op(self.as_fd()) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Err(timed_out)
+            }
+            result => result,
+        }
     }
 
     /// Waits until something may be done, unless that has happened since `seen`.
@@ -284,7 +299,10 @@ impl Source {
 
     fn release_slot(&mut self) {
         if let Some(slot) = self.existing_slot() {
-            slot.release(self.as_fd());
+            if !fork::is_child() {
+                // An epoll is shared with the child of a fork: what is taken out there would be out here.
+                slot.release(self.as_fd());
+            }
             self.slot = AtomicPtr::new(ptr::null_mut());
         }
     }

@@ -259,8 +259,26 @@ fn a_lock_is_given_back_though_all_threads_wait_for_it() {
             (0..100).for_each(|_| sisal::yield_now());
             assert!(matches!(third.try_lock(), Err(TryLockError::WouldBlock)));
             assert!(!waiter.is_finished());
+            // On the thread.
+            holder.sync_all().unwrap();
             holder.unlock().unwrap();
             waiter.join().unwrap();
         });
+    });
+}
+
+#[test]
+fn the_wait_for_a_lock_can_be_cancelled() {
+    everywhere(|| {
+        let folder = Folder::new();
+        let path = folder.join("file");
+        let (holder, other) = (File::create(&path).unwrap(), File::open(&path).unwrap());
+        holder.lock().unwrap();
+        if sisal::in_fiber() {
+            let waited = sisal::timeout(Duration::from_millis(3), || other.lock());
+            assert!(sisal::is_cancelled(&waited.unwrap_err()));
+        }
+        holder.unlock().unwrap();
+        other.lock().unwrap();
     });
 }

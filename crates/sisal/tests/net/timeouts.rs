@@ -2,13 +2,13 @@
 
 use crate::common::places::{everywhere, join_all};
 use crate::common::waits::in_fibers_and_a_thread;
-use crate::common::{LONG, until};
+use crate::common::{LONG, in_main_fiber, until};
 use crate::wire::{Full, fill, tcp, unix_address};
 use sisal::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
-use sisal::{is_cancelled, timeout};
+use sisal::{is_cancelled, spawn, timeout};
 use std::fmt::Debug;
 use std::io::{self, ErrorKind, Read, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 const SHORT: Duration = Duration::from_millis(5);
@@ -18,6 +18,36 @@ fn times_out<T: Debug>(op: impl FnOnce() -> io::Result<T>) {
     let start = Instant::now();
     assert_eq!(op().unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(start.elapsed() >= SHORT);
+}
+
+/// The worker is busy when the data comes, and until the time is up.
+#[test]
+fn what_has_come_in_time_is_had_by_one_whose_worker_comes_late() {
+    in_main_fiber(1, || {
+        let is_proof = || {
+            let (mut client, mut server) = tcp();
+            server.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+            let begun = Arc::new(OnceLock::new());
+            let reader = {
+                let begun = Arc::clone(&begun);
+                spawn(move || {
+                    begun.set(Instant::now()).unwrap();
+                    server.read(&mut [0])
+                })
+            };
+            until(|| begun.get().is_some());
+            client.write_all(b"x").unwrap();
+            let elapsed = || begun.get().unwrap().elapsed();
+            let is_in_time = elapsed() < Duration::from_millis(50);
+            while elapsed() < Duration::from_millis(60) {
+                std::hint::spin_loop();
+            }
+            let read = reader.join().unwrap();
+            assert!(!is_in_time || matches!(read, Ok(1)), "{read:?}");
+            is_in_time
+        };
+        until(is_proof);
+    });
 }
 
 #[test]
