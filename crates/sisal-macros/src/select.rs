@@ -70,7 +70,7 @@ fn write_choice(output: &mut TokenStream, arms: &Arms, tokens: &[TokenTree]) {
     group(output, Delimiter::Brace, |choice| {
         for (number, arm) in arms.operations.iter().enumerate() {
             let function = if arm.operation == Operation::Send { "send" } else { "recv" };
-            code(choice, &format!("let __sisal_arm_{number} = ::sisal::select::hidden::{function}"));
+            code(choice, &format!("let mut __sisal_arm_{number} = ::sisal::select::hidden::{function}"));
             group(choice, Delimiter::Parenthesis, |arguments| {
                 code(arguments, &format!("__sisal_channel_{number},"));
                 if arm.operation == Operation::Send {

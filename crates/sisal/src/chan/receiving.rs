@@ -43,6 +43,9 @@ pub struct RecvFuture<'a, T> {
 impl<T> Receiver<T> {
     /// Receives a message, as a future for any executor. Dropping it at any time loses no message.
     ///
+    /// (A message that was handed to such a future by a rendezvous goes back when the future is dropped before it has been polled again. Receivers
+    /// that found the channel closed meanwhile have been told so; whoever asks then still gets it.)
+    ///
     /// Nothing from outside ends its wait, so the error is always that the channel is closed and empty. A channel that time sends to
     /// wakes its future from a thread that keeps the time for all. In a fiber it says once in a while that it is not ready although it
     /// might be, and wakes itself, so that others have a turn.

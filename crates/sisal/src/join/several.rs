@@ -32,7 +32,7 @@ pub fn join_all<T>(handles: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<Resu
 /// Waits for the first fiber to end, takes its handle out of `handles` and returns where it stood and what came of it.
 /// None if there are no handles.
 ///
-/// Called again and again it gives the results in the order in which the fibers end.
+/// Called again and again it gives the results as the fibers end; of several that have ended by then, the first in `handles`.
 ///
 /// ```
 /// use std::time::Duration;

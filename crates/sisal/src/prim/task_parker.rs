@@ -11,6 +11,8 @@ use super::lock::Lock;
 #[cfg(not(modelled))]
 use std::cell::{Cell, RefCell};
 use std::fmt;
+#[cfg(not(modelled))]
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
@@ -130,7 +132,9 @@ struct Later {
 
 #[cfg(not(modelled))]
 thread_local! {
-    static LATER: Later = const { Later { depth: Cell::new(0), tasks: RefCell::new(Vec::new()) } };
+    /// There until the very end of the thread: whatever ends a wait in the destructor of another holds locks as well.
+    static LATER: ManuallyDrop<Later> =
+        const { ManuallyDrop::new(Later { depth: Cell::new(0), tasks: RefCell::new(Vec::new()) }) };
 }
 
 /// Calls `f`, and wakes the tasks that it unparks only afterwards: for one who holds locks meanwhile, or whose own state is in motion. What
@@ -141,22 +145,29 @@ pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
 
     impl Drop for Over {
         fn drop(&mut self) {
-            let _ = LATER.try_with(|later| later.depth.set(later.depth.get() - 1));
+            LATER.with(|later| later.depth.set(later.depth.get() - 1));
             while let Some(task) = next_of_later() {
                 task.unpark_now();
             }
         }
     }
 
-    // A thread that is about to end puts nothing off.
-    let _over = LATER.try_with(|later| later.depth.set(later.depth.get() + 1)).map(|()| Over);
+    LATER.with(|later| later.depth.set(later.depth.get() + 1));
+    let _over = Over;
     f()
 }
 
-/// One that is to be woken now, if it is time.
+/// One that is to be woken now, if it is time. The last takes the memory along, which nobody would free at the end of the thread.
 #[cfg(not(modelled))]
 fn next_of_later() -> Option<Arc<TaskParker>> {
-    LATER.try_with(|later| if later.depth.get() == 0 { later.tasks.borrow_mut().pop() } else { None }).unwrap_or(None)
+    LATER.with(|later| {
+        let mut tasks = if later.depth.get() == 0 { later.tasks.borrow_mut() } else { return None };
+        let next = tasks.pop();
+        if tasks.is_empty() {
+            *tasks = Vec::new();
+        }
+        next
+    })
 }
 
 /// Whether a task is to be woken later.
@@ -169,7 +180,7 @@ fn put_off(task: &Arc<TaskParker>) -> bool {
         }
         is_later
     };
-    LATER.try_with(put).unwrap_or(false)
+    LATER.with(|later| put(later))
 }
 
 // In the models all threads share a thread-local, and nothing there holds locks meanwhile.

@@ -48,7 +48,7 @@ fn shuttle_token_cancels_waits_that_take_nothing() {
                 let (token, receiver, meeting) = (token.child(), crate::chan::never::<u32>(), meeting.clone());
                 move || {
                     token.child().run(|| {
-                        let (never, arm) = (recv(&receiver), recv(&meeting));
+                        let (mut never, mut arm) = (recv(&receiver), recv(&meeting));
                         match wait([never.any(), arm.any()]) {
                             0 => never.take() != Err(RecvError::Cancelled(REQUESTED)),
                             _ => arm.take() == Ok(8),

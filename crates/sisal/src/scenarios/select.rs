@@ -17,8 +17,8 @@ fn shuttle_select_of_rendezvous_takes_every_item_once() {
         });
         let selectors = spawn_each(2, move |_| {
             let take = |_| {
-                let arms = [recv(&first), recv(&second)];
-                let chosen = wait([arms[0].any(), arms[1].any()]);
+                let mut arms = [recv(&first), recv(&second)];
+                let chosen = wait(arms.each_mut().map(|arm| arm.any()));
                 let item = arms[chosen].take().unwrap();
                 assert_eq!(item % 2, chosen, "from the channel it was sent by");
                 item
@@ -43,8 +43,8 @@ fn shuttle_selects_that_send_or_receive_meet_in_pairs() {
     /// What was received, if anything, and at which channel.
     fn meet(number: usize, channels: &[Channel; 2]) -> (Option<usize>, usize) {
         let [(one_in, one_out), (two_in, two_out)] = channels;
-        let (give, give_too) = (send(one_in, number), send(two_in, number));
-        let (take, take_too) = (recv(one_out), recv(two_out));
+        let (mut give, mut give_too) = (send(one_in, number), send(two_in, number));
+        let (mut take, mut take_too) = (recv(one_out), recv(two_out));
         match wait([give.any(), take_too.any(), take.any(), give_too.any()]) {
             0 => give.take().map(|()| (None, 0)).unwrap(),
             1 => (Some(take_too.take().unwrap()), 1),

@@ -21,15 +21,24 @@ pub fn send<T>(sender: &Sender<T>, message: T) -> SendArm<'_, T> {
 }
 
 impl<T> RecvArm<'_, T> {
+    /// For one select at a time: whoever shared it could have its message handed over twice.
     #[inline]
-    pub fn any(&self) -> AnyArm<'_> {
+    pub fn any(&mut self) -> AnyArm<'_> {
         AnyArm(self)
     }
 }
 
 impl<T> SendArm<'_, T> {
+    /// For one select at a time: whoever shared it could have its message handed over twice.
+    ///
+    /// ```compile_fail,E0499
+    /// use sisal::select::hidden::{send, wait};
+    /// let (sender, _receiver) = sisal::chan::bounded(0);
+    /// let mut arm = send(&sender, Box::new(7));
+    /// wait([arm.any(), arm.any()]);
+    /// ```
     #[inline]
-    pub fn any(&self) -> AnyArm<'_> {
+    pub fn any(&mut self) -> AnyArm<'_> {
         AnyArm(self)
     }
 }

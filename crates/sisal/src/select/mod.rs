@@ -240,7 +240,7 @@ mod loom_models {
                 .map(|(sender, item)| loom::thread::spawn(move || sender.send(item).unwrap()));
             let mut received: Vec<usize> = (0..2)
                 .map(|_| {
-                    let (arm_one, arm_two) = (recv(&first), recv(&second));
+                    let (mut arm_one, mut arm_two) = (recv(&first), recv(&second));
                     match wait([arm_one.any(), arm_two.any()]) {
                         0 => arm_one.take().unwrap(),
                         _ => arm_two.take().unwrap(),
@@ -276,14 +276,14 @@ mod loom_models {
                 let (one_out, two_in) = (one_out.clone(), two_in.clone());
                 loom::thread::spawn(move || {
                     // The other channel first, or they would always meet at the same.
-                    let (receive, give) = (recv(&one_out), send(&two_in, 2));
+                    let (mut receive, mut give) = (recv(&one_out), send(&two_in, 2));
                     match wait([give.any(), receive.any()]) {
                         0 => give.take().map(|()| 0).unwrap(),
                         _ => receive.take().unwrap(),
                     }
                 })
             };
-            let (give, receive) = (send(&one_in, 1), recv(&two_out));
+            let (mut give, mut receive) = (send(&one_in, 1), recv(&two_out));
             let mine = match wait([give.any(), receive.any()]) {
                 0 => give.take().map(|()| 0).unwrap(),
                 _ => receive.take().unwrap(),
@@ -304,7 +304,7 @@ mod loom_models {
             let (two, second) = bounded::<usize>(1);
             let closer = loom::thread::spawn(move || drop(one));
             let sender = loom::thread::spawn(move || two.send(7).unwrap());
-            let (arm_one, arm_two) = (recv(&first), recv(&second));
+            let (mut arm_one, mut arm_two) = (recv(&first), recv(&second));
             let closed = match wait([arm_one.any(), arm_two.any()]) {
                 0 => arm_one.take().is_err(),
                 _ => {

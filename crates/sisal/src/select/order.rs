@@ -1,18 +1,25 @@
-//! In which order a select looks at its arms: from a random one on, in a random direction. So every arm is first equally often, and of
-//! any two arms that are ready each wins equally often, wherever they stand.
+//! In which order a select looks at its arms: any order is as likely as any other, so whichever arms are ready, each of them wins equally often,
+//! wherever they stand. Of very many arms, from a random one on, in a random direction: every arm is first equally often, and of any two that are
+//! ready each wins equally often.
+//!
+//! An order is drawn as one goes along it, since most looks end early.
 
 #[cfg(modelled)]
 use crate::prim::checker::random;
 #[cfg(not(modelled))]
 use std::cell::Cell;
 
+/// How many arms may come in any order: as many as there are places of four bits in a word.
+const FEW: usize = 16;
+
+/// All of them, each in its own place.
+const IN_PLACE: u64 = 0xFEDC_BA98_7654_3210;
+
 /// See the [module](self).
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Order {
-    start: usize,
+    random: u64,
     arms: usize,
-    /// To the next arm, around all of them: backwards is one less than once around. No processor could guess which way a branch would go.
-    step: usize,
 }
 
 #[cfg(not(modelled))]
@@ -37,23 +44,44 @@ fn random() -> u64 {
 impl Order {
     #[inline]
     pub(super) fn random(arms: usize) -> Order {
-        let random = random();
-        // The high half picks the start without a division, the lowest bit the direction.
-        let start = ((random >> 32) * arms as u64) >> 32;
-        let backwards = (random & 1) as usize;
-        Order { start: start as usize, arms, step: 1 + backwards * arms.saturating_sub(2) }
+        Order { random: random(), arms }
     }
 
+    /// The arms, in the same order every time.
     #[inline]
     pub(super) fn indices(self) -> impl Iterator<Item = usize> {
-        let Order { start, arms, step } = self;
-        let mut next = start;
-        (0..arms).map(move |_| {
-            let index = next;
-            next = if index + step >= arms { index + step - arms } else { index + step };
+        let Order { mut random, arms } = self;
+        let (start, step) = self.start_and_step();
+        let (mut places, mut last) = (IN_PLACE, start);
+        (0..arms).map(move |number| {
+            if arms <= FEW {
+                let drawn = number + below(&mut random, arms - number);
+                // Whoever stands at the drawn place comes now, and whoever stood here goes there.
+                let (here, there) = (places >> (4 * number) & 0xF, places >> (4 * drawn) & 0xF);
+                places ^= (here ^ there) << (4 * drawn);
+                return there as usize;
+            }
+            let index = last;
+            last = if index + step >= arms { index + step - arms } else { index + step };
             index
         })
     }
+
+    /// Backwards is one less than once around: no processor could guess which way a branch would go.
+    #[inline]
+    fn start_and_step(self) -> (usize, usize) {
+        let backwards = (self.random & 1) as usize;
+        (below(&mut { self.random }, self.arms), 1 + backwards * self.arms.saturating_sub(2))
+    }
+}
+
+/// A number below `limit`, drawn from `random`, of which enough is left for others. Without a division.
+#[inline]
+fn below(random: &mut u64, limit: usize) -> usize {
+    let drawn = u128::from(*random) * limit as u128;
+    // What the number does not tell.
+    *random = drawn as u64;
+    (drawn >> 64) as usize
 }
 
 #[cfg(all(test, not(modelled)))]
@@ -62,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_arm_comes_once_in_every_order() {
-        for arms in 0..10 {
+        for arms in (0..20).chain([100]) {
             for _ in 0..100 {
                 let mut seen: Vec<usize> = Order::random(arms).indices().collect();
                 seen.sort_unstable();
@@ -72,10 +100,33 @@ mod tests {
     }
 
     #[test]
+    fn of_any_arms_that_are_ready_each_comes_first_about_as_often() {
+        const ROUNDS: usize = 30_000;
+        for (arms, ready) in [(3, vec![0, 1, 2]), (5, vec![1, 2, 3]), (10, vec![3, 4, 5]), (16, vec![0, 1, 7, 15])] {
+            let mut wins = vec![0; arms];
+            for _ in 0..ROUNDS {
+                wins[Order::random(arms).indices().find(|index| ready.contains(index)).unwrap()] += 1;
+            }
+            let share = ROUNDS / ready.len();
+            let is_fair = |&index: &usize| (share * 9 / 10..share * 11 / 10).contains(&wins[index]);
+            assert!(ready.iter().all(is_fair), "{ready:?} of {arms}: {wins:?}");
+        }
+    }
+
+    #[test]
+    fn an_order_is_the_same_every_time() {
+        for arms in [2, 8, 40] {
+            let order = Order::random(arms);
+            assert!(order.indices().eq(order.indices()));
+        }
+    }
+
+    #[test]
     fn of_any_two_arms_each_comes_first_about_as_often() {
         const ROUNDS: usize = 10_000;
-        for (one, two) in [(0, 1), (0, 7), (2, 5), (3, 4)] {
-            let wins = (0..ROUNDS).filter(|_| Order::random(8).indices().find(|&i| i == one || i == two) == Some(one));
+        for (arms, one, two) in [(8, 0, 1), (8, 0, 7), (8, 2, 5), (20, 3, 4)] {
+            let wins =
+                (0..ROUNDS).filter(|_| Order::random(arms).indices().find(|&i| i == one || i == two) == Some(one));
             let wins = wins.count();
             assert!((ROUNDS * 45 / 100..ROUNDS * 55 / 100).contains(&wins), "{one} before {two}: {wins}");
         }

@@ -13,8 +13,8 @@ use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 
 /// A lock for many who read, or one who writes. Who waits for it parks its fiber, or blocks its thread outside of fibers.
 ///
-/// Neither side starves the other: while somebody waits to write no more readers come in, and when a writer leaves, the readers that
-/// wait are next. A wait for the lock is not [cancelled](crate::Cancelled) by anything.
+/// Neither side starves the other: while somebody waits for readers to leave, no more come in, and when a writer leaves, the readers that
+/// wait are next, with those who come before the next writer has woken up. A wait for the lock is not [cancelled](crate::Cancelled) by anything.
 ///
 /// There is no poisoning: a panic that unwinds through a guard unlocks it, as with [`Mutex`](super::Mutex).
 ///

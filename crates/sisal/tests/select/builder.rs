@@ -364,7 +364,7 @@ fn a_message_that_was_taken_back_is_not_sent() {
     use sisal::select::hidden::{send, wait};
     let (sender, receiver) = bounded::<Box<u8>>(1);
     sender.send(Box::new(0)).unwrap();
-    let arm = send(&sender, Box::new(7));
+    let mut arm = send(&sender, Box::new(7));
     let token = CancelToken::new();
     token.cancel();
     token.run(|| wait([arm.any()]));
