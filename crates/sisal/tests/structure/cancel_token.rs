@@ -2,14 +2,18 @@
 
 use crate::common::places::{everywhere, join_all, settle};
 use crate::common::waits::{cause, in_fibers_and_a_thread};
+use crate::common::watchdog::guarded;
 use crate::common::{LONG, until};
 use sisal::chan::{RecvError, bounded};
 use sisal::sync::Mutex;
 use sisal::{CancelToken, Cause, check_cancelled, sleep, timeout};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
+use std::thread;
 use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(1);
@@ -286,4 +290,46 @@ fn a_token_may_be_cancelled_when_its_thread_has_nothing_left_of_its_own() {
     .join()
     .unwrap();
     assert!(child.is_cancelled());
+}
+
+/// What a task does when it is woken may need the locks of the token, also in a thread that has dropped its own variables.
+#[test]
+fn tasks_that_are_woken_by_the_end_of_a_thread_may_use_the_token() {
+    struct Asks(CancelToken, AtomicUsize);
+
+    impl Wake for Asks {
+        fn wake(self: Arc<Asks>) {
+            assert!(self.0.child().is_cancelled());
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    struct CancelsAtTheEnd(CancelToken);
+
+    impl Drop for CancelsAtTheEnd {
+        fn drop(&mut self) {
+            self.0.cancel();
+        }
+    }
+
+    thread_local! {
+        static LAST: RefCell<Option<CancelsAtTheEnd>> = const { RefCell::new(None) };
+    }
+
+    guarded(|| {
+        let token = CancelToken::new();
+        let task = Arc::new(Asks(token.clone(), AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&task));
+        let done = token.done();
+        let mut waits = pin!(done.recv_async());
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let canceller = token.clone();
+        let thread = thread::spawn(move || {
+            LAST.set(Some(CancelsAtTheEnd(canceller)));
+            // Variables go in the order opposite to that in which they came: this one's before ours.
+            CancelToken::new().cancel();
+        });
+        thread.join().unwrap();
+        assert_eq!(task.1.load(Ordering::Relaxed), 1);
+    });
 }
