@@ -14,7 +14,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use sisal::compat::hyper::{Executor, Io, Timer};
 use sisal::{Handle, block_on};
-use sisal_tests_real::{Listening, program};
+use sisal_tests_real::{Listening, hammer, program};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -94,21 +94,7 @@ fn wrk_finds_no_errors() {
         let runtime = background(2);
         let hello = Router::new().route("/", get(|| async { "hello" }));
         let server = serve(runtime.handle(), Version::One, hello);
-        let report = wrk
-            .with([
-                "--threads",
-                "1",
-                "--connections",
-                "100",
-                "--duration",
-                "1s",
-                "--timeout",
-                "60s",
-                &server.url("http", "/"),
-            ])
-            .text();
-        assert!(report.contains(" requests in "), "{report}");
-        assert!(!report.contains("Socket errors") && !report.contains("Non-2xx"), "{report}");
+        hammer(&wrk, &server.url("http", "/"));
         drop(server);
         shut_down(runtime);
     });

@@ -18,7 +18,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use sisal::compat::hyper::{Executor, Io, Timer};
 use sisal::net::TcpStream;
 use sisal::{Handle, block_on, spawn, spawn_future};
-use sisal_tests_real::{Folder, Listening, program};
+use sisal_tests_real::{Folder, Listening, hammer, program};
 use std::io;
 use std::net::SocketAddr;
 
@@ -97,21 +97,7 @@ fn wrk_finds_no_errors() {
         let Some(wrk) = program("wrk") else { return };
         let runtime = background(2);
         let server = serve(runtime.handle(), Version::One);
-        let report = wrk
-            .with([
-                "--threads",
-                "1",
-                "--connections",
-                "100",
-                "--duration",
-                "1s",
-                "--timeout",
-                "60s",
-                &server.url("http", "/"),
-            ])
-            .text();
-        assert!(report.contains(" requests in "), "{report}");
-        assert!(!report.contains("Socket errors") && !report.contains("Non-2xx"), "{report}");
+        hammer(&wrk, &server.url("http", "/"));
         drop(server);
         shut_down(runtime);
     });

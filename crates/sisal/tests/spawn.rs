@@ -194,7 +194,7 @@ fn spread_fibers_live_on_all_workers_evenly() {
         }
         // Whoever is idle may take what was meant for one who is just busy, so it need not be exact.
         let most = homes.values().copied().max().unwrap();
-        assert!(most <= per_worker * 3 / 2 || workers == 1, "{homes:?}");
+        assert!(most <= per_worker * 5 / 4 || workers == 1, "{homes:?}");
         common::shut_down(runtime);
     });
 }

@@ -337,6 +337,8 @@ impl Worker {
     fn search(&self) -> Option<FiberRef> {
         let started = self.now.get();
         loop {
+            // What a busy worker has seen of others is of no concern here.
+            self.is_in_the_way.set(false);
             if self.may_search()
                 && let Some(fiber) = self.foreign_fresh()
             {
@@ -345,15 +347,17 @@ impl Worker {
             if self.has_own_work() {
                 return None;
             }
+            if self.is_in_the_way.get() {
+                // Others of this processor run then for certain, which is not so if it is only offered to them. However impatient one is: who has
+                // seen fresh work does not sleep over it, but comes back here.
+                std::thread::sleep(MAKE_WAY);
+            }
             let now = self.read_clock();
             self.heed_tracers(now);
             if now.0 >= started.0 + self.patience.get() || now.0 >= self.timers.earliest() {
                 break;
             }
-            if self.is_in_the_way.take() {
-                // Others of this processor run then for certain, which is not so if it is only offered to them.
-                std::thread::sleep(MAKE_WAY);
-            } else if self.pause() {
+            if self.pause() {
                 // Whoever is to bring work may be waiting for this processor.
                 std::thread::yield_now();
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// How often each is tried, and how often it has to be as it should: the system may let anybody wait, and so may the monitor.
 const ROUNDS: usize = 20;
-const ENOUGH: usize = ROUNDS / 4;
+const ENOUGH: usize = ROUNDS / 2;
 
 fn tree(depth: usize) -> usize {
     if depth == 0 {
