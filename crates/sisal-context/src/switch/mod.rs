@@ -30,7 +30,8 @@
 #![allow(unsafe_code, reason = "leaving one stack for another can't be said in safe Rust")]
 
 mod registers;
-#[cfg_attr(not(sisal_asan), path = "no_sanitizer.rs")]
+#[cfg_attr(sisal_tsan, path = "thread_sanitizer.rs")]
+#[cfg_attr(not(any(sisal_asan, sisal_tsan)), path = "no_sanitizer.rs")]
 pub mod sanitizer;
 
 pub use registers::{Registers, call_on_return};

@@ -17,8 +17,16 @@ pub fn finish(_left: Option<Left>) {}
 
 /// Does nothing.
 #[inline(always)]
+pub fn start_return(_stack: Option<Stack>) {}
+
+/// Does nothing.
+#[inline(always)]
 pub fn fresh(_stack: Stack) {}
 
 /// Does nothing.
 #[inline(always)]
 pub fn close(_stack: Stack) {}
+
+/// Does nothing.
+#[inline(always)]
+pub fn let_go(_stack: Stack) {}

@@ -2,7 +2,8 @@
 //!
 //! It keeps a shadow of every stack and has to know where the running one lies. Around every switch: [`start`] before it, with the
 //! bounds of the stack gone to, and [`finish`] on arrival. A stack that is used anew still has the shadow of frames that were
-//! left for good: [`fresh`] clears it. One that is out of use is [closed](close), so that whoever still touches a frame on it is found.
+//! left for good: [`fresh`] clears it. One that is out of use is [closed](close), so that whoever still touches a frame on it is found, until
+//! it is [let go](let_go).
 
 use crate::stack::Stack;
 use std::cell::Cell;
@@ -46,14 +47,24 @@ pub fn finish(left: Option<Left>) {
     }
 }
 
+/// About to return to `stack`, or the thread's own, from a call on the present one.
+pub fn start_return(stack: Option<Stack>) {
+    start(stack, false);
+}
+
 /// `stack` is used anew.
 pub fn fresh(stack: Stack) {
     // SAFETY: it is mapped, and nothing on it is in use.
     unsafe { __asan_unpoison_memory_region(ptr::with_exposed_provenance(stack.usable().start), stack.usable().len()) };
 }
 
-/// Nobody may touch `stack` until it is used [anew](fresh).
+/// `stack` is out of use: nobody may touch it until it is used [anew](fresh), or [let go](let_go).
 pub fn close(stack: Stack) {
     // SAFETY: it is mapped, and nothing on it is in use.
     unsafe { __asan_poison_memory_region(ptr::with_exposed_provenance(stack.usable().start), stack.usable().len()) };
+}
+
+/// The memory of `stack`, which is out of use, may become something else.
+pub fn let_go(stack: Stack) {
+    fresh(stack);
 }

@@ -189,10 +189,9 @@ impl<P: Identity> EndWord<P> {
     fn lock(&self) -> Option<usize> {
         let mut backoff = Backoff::new();
         loop {
-            let word = self.word.load(Ordering::Relaxed);
+            // ORDERING: Acquire pairs with the Release in `finish`, if that is past.
+            let word = self.word.load(Ordering::Acquire);
             if word & DONE != 0 {
-                // ORDERING: Acquire pairs with the Release in `finish`.
-                crate::prim::atomic::fence(Ordering::Acquire);
                 return None;
             }
             // ORDERING: Acquire pairs with the Release in `unlock`: the links are as the last holder left them.

@@ -30,7 +30,7 @@ pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
 }
 
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", not(any(miri, sisal_tsan))))]
 #[allow(unsafe_code, reason = "a system call without arguments that matter")]
 mod kernel {
     const MEMBARRIER_CMD_PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
@@ -51,7 +51,7 @@ mod kernel {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(miri))))]
+#[cfg(not(all(target_os = "linux", not(any(miri, sisal_tsan)))))]
 mod kernel {
     pub(super) fn register() -> bool {
         false

@@ -85,6 +85,8 @@ fn call_on<F: FnOnce() -> T, T>(back: Option<Stack>, stack: Stack, f: F) -> Resu
     // SAFETY: the stack is free and as large as was asked for; `perform` takes a `Call` of these types.
     unsafe { switch::call_on(stack.top(), perform::<F, T>, (&raw mut call).cast()) };
     sanitizer::finish(Some(left));
+    sanitizer::close(stack);
+    sanitizer::let_go(stack);
     call.result.take().unwrap_or_else(|| unreachable!("INVARIANT: the call has been made"))
 }
 
@@ -95,5 +97,5 @@ extern "C" fn perform<F: FnOnce() -> T, T>(call: *mut u8) {
     if let Some(f) = call.f.take() {
         call.result = Some(catch_unwind(AssertUnwindSafe(f)));
     }
-    sanitizer::start(call.back, false);
+    sanitizer::start_return(call.back);
 }

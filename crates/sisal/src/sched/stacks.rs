@@ -57,14 +57,15 @@ impl Stacks {
     /// It came from [`take`](Self::take) or [`take_class`](Self::take_class) of this runtime, and nothing runs or is suspended on it.
     #[inline]
     pub(crate) unsafe fn put(&self, shared: &Shared, stack: Stack) {
+        // A late waker that touches a frame on it is found, until it is used again or goes.
+        sanitizer::close(stack);
         let mut hot = self.hot.borrow_mut();
         if stack.class() != self.class {
+            sanitizer::let_go(stack);
             // SAFETY: the caller's promise.
             unsafe { shared.others.give(&[stack]) };
             return shared.watch.note_dirty(&shared.others, 1);
         }
-        // A late waker that touches a frame on it is found, until it is used again or goes.
-        sanitizer::close(stack);
         if hot.len() < MOST_HOT && shared.starved.load(Ordering::Relaxed) == 0 {
             return hot.push(stack);
         }
@@ -104,7 +105,7 @@ impl Stacks {
 #[allow(unsafe_code, reason = "as for `Depot::give`")]
 unsafe fn give(shared: &Shared, stacks: &[Stack]) {
     // Its memory may become something else there.
-    stacks.iter().for_each(|&stack| sanitizer::fresh(stack));
+    stacks.iter().for_each(|&stack| sanitizer::let_go(stack));
     // SAFETY: the caller's promise.
     unsafe { shared.depot.give(stacks) };
     shared.watch.note_dirty(&shared.depot, TRIM_FROM);
