@@ -76,11 +76,16 @@ pub(crate) fn children_that_borrow() -> Outcome {
         Ok::<_, sisal::Cancelled>(())
     })?;
     line("written by three children", format!("{lengths:?}"));
+    let letters = sisal::nursery(|n| {
+        let children = words.map(|word| n.spawn(|| Ok(word.len())));
+        children.into_iter().map(|child| child.join()).sum::<Result<usize, sisal::Cancelled>>()
+    })?;
+    line("returned by three children, in all", letters);
 
     let start = Instant::now();
     let result = sisal::nursery(|n| {
         n.spawn(|| sisal::sleep(Duration::from_secs(3_600)).map_err(|cancelled| cancelled.to_string()));
-        n.spawn(|| Err("the well is dry".to_owned()));
+        n.spawn(|| Err::<(), _>("the well is dry".to_owned()));
         Ok(())
     });
     line("the first error, after all have ended", result.unwrap_err());

@@ -2,32 +2,33 @@
 //!
 //! A child is a fiber whose closure is a [`Task`]: the user's closure, and the nursery that it is inside. Run or dropped, a task goes
 //! through the steps that the [module](super) names, and then nothing in it leads to the nursery's frame any more; what the fiber
-//! does afterwards concerns its own block only, where its outcome is `()`.
+//! does afterwards concerns its own block only, where its outcome is whether there was a value. That itself goes by [`value`](super::value).
 #![allow(unsafe_code, reason = "children borrow from frames around them, which wait for their end")]
 
 use super::inside::Nursery;
 use super::policy::ChildResult;
 use super::roster::Roster;
-use crate::join::JoinHandle;
+use super::value::Handover;
+use crate::join::{JoinError, JoinHandle};
 use crate::park::scope::{Entry, within};
-use crate::prim::cancel::Cancelled;
+use crate::prim::cancel::{Cancelled, Cause};
 use crate::prim::clock::Moment;
 use crate::prim::id::FiberId;
 use crate::prim::reason::Place;
 use crate::spawn::SpawnErrorKind;
-use crate::spawn::launch::{Options, Start, launch};
+use crate::spawn::launch::{Options, launch};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// Spawns a child.
 ///
 /// # Safety
-/// The closure may go to another thread, unless the start is [`Here`](Start::Here).
+/// The closure and its value may go to another thread, unless the start is [`Here`](Start::Here).
 #[track_caller]
 #[inline]
 pub(super) unsafe fn spawn<'scope, E, F, R>(
@@ -35,19 +36,20 @@ pub(super) unsafe fn spawn<'scope, E, F, R>(
     options: Options,
     place: Place,
     f: F,
-) -> Child<'scope>
+) -> Child<'scope, R::Value>
 where
     E: Send,
     F: FnOnce() -> R + 'scope,
-    R: ChildResult<E>,
+    R: ChildResult<E, Value: 'scope>,
 {
     nursery.roster.come();
-    let task = Task { f: MaybeUninit::new(f), nursery: NonNull::from(nursery), result: PhantomData };
+    let (given, value) = Handover::pair();
+    let task = Task { parts: MaybeUninit::new((f, given)), nursery: NonNull::from(nursery) };
     let options = Options { is_part: nursery.is_whole(), ..options };
-    // SAFETY: the closure lives as long as the nursery, which does not end before the task has. It may go where it is going by the
-    // caller's promise, and its errors because they are `Send`.
+    // SAFETY: the closure and its value live as long as the nursery, which does not end before the task has. They may go where they are going by
+    // the caller's promise, and errors because they are `Send`.
     match unsafe { launch(nursery.runtime(), options, place, move || task.run()) } {
-        Ok(handle) => Child { handle, scope: PhantomData },
+        Ok(handle) => Child { handle, value, scope: PhantomData },
         Err(error) => refuse(error.kind()),
     }
 }
@@ -64,46 +66,60 @@ fn refuse(kind: SpawnErrorKind) -> ! {
 /// What a child runs. It counts in the roster of its nursery, whether it is run or dropped.
 ///
 /// INVARIANT: the nursery's frame is there until the task has counted itself out, and may be gone right after, in the middle of its
-/// own last call. Hence a pointer rather than a reference, and `MaybeUninit` around the closure, in which there may be
-/// references, too.
+/// own last call. Hence a pointer rather than a reference, and `MaybeUninit` around the closure and the share of its value, in which there may
+/// be references, too.
 struct Task<'scope, 'env, E: Send, F: FnOnce() -> R, R: ChildResult<E>> {
-    f: MaybeUninit<F>,
+    parts: MaybeUninit<(F, Handover<R::Value>)>,
     nursery: NonNull<Nursery<'scope, 'env, E>>,
-    result: PhantomData<fn() -> R>,
 }
 
 impl<E: Send, F: FnOnce() -> R, R: ChildResult<E>> Task<'_, '_, E, F, R> {
+    /// Ok if there is a value now.
     #[inline]
-    fn run(self) {
+    fn run(self) -> Result<(), Cause> {
         // SAFETY: it is not dropped.
-        unsafe { ManuallyDrop::new(self).finish(true) };
+        unsafe { ManuallyDrop::new(self).finish(true) }
     }
 
-    /// Calls the closure, or only drops it, and counts the child out.
+    /// Calls the closure, or only drops it if it is not wanted, and counts the child out. Says why there is no value; nobody asks that of one which
+    /// was not wanted.
     ///
     /// # Safety
     /// Called once.
     #[inline]
-    unsafe fn finish(&mut self, is_wanted: bool) {
+    unsafe fn finish(&mut self, is_wanted: bool) -> Result<(), Cause> {
         // SAFETY: we are inside.
         let nursery = unsafe { self.nursery.as_ref() };
         let ended = catch_unwind(AssertUnwindSafe(|| {
             within(Entry::Child(nursery.node()), Moment::NEVER, |_| {
-                // SAFETY: it is there, and taken out once.
-                let f = unsafe { self.f.assume_init_read() };
-                if !nursery.wants(is_wanted) {
-                    return;
+                // SAFETY: they are there, and taken out once.
+                let (f, given) = unsafe { self.parts.assume_init_read() };
+                if !is_wanted {
+                    return Err(Cause::Request);
                 }
-                if let Err(error) = f().into_result() {
-                    nursery.failed(error);
+                if let Some(cause) = nursery.is_over() {
+                    return Err(cause);
                 }
-            });
+                match f().into_result() {
+                    Ok(value) => {
+                        given.put(value);
+                        Ok(())
+                    }
+                    Err(error) => {
+                        nursery.failed(error);
+                        Err(Cause::Failure)
+                    }
+                }
+            })
         }));
-        if let Err(payload) = ended {
+        let outcome = ended.unwrap_or_else(|payload| {
             nursery.child_panicked(payload);
-        }
-        // SAFETY: a field of the nursery, which is still there. Closure, result and scope are gone, and this is the last touch.
+            Err(Cause::Failure)
+        });
+        // SAFETY: a field of the nursery, which is still there. Closure, result and scope are gone, the value too or the handle's, and this is
+        // the last touch.
         unsafe { Roster::go(NonNull::from(&nursery.roster)) };
+        outcome
     }
 }
 
@@ -111,11 +127,11 @@ impl<E: Send, F: FnOnce() -> R, R: ChildResult<E>> Drop for Task<'_, '_, E, F, R
     /// It is not to run: the fiber was cancelled when it was fresh, or the runtime is stopping, or it could not be spawned.
     fn drop(&mut self) {
         // SAFETY: one that runs is not dropped.
-        unsafe { self.finish(false) };
+        _ = unsafe { self.finish(false) };
     }
 }
 
-/// A child of a nursery. Dropping this does nothing: the nursery waits for the child in any case.
+/// A child of a nursery, which returns a `T`. Dropping this does nothing: the nursery waits for the child in any case.
 ///
 /// ```
 /// sisal::run(|| {
@@ -128,12 +144,13 @@ impl<E: Send, F: FnOnce() -> R, R: ChildResult<E>> Drop for Task<'_, '_, E, F, R
 ///     }).unwrap();
 /// });
 /// ```
-pub struct Child<'scope> {
-    handle: JoinHandle<()>,
+pub struct Child<'scope, T = ()> {
+    handle: JoinHandle<Result<(), Cause>>,
+    value: Handover<T>,
     scope: PhantomData<&'scope ()>,
 }
 
-impl Child<'_> {
+impl<T> Child<'_, T> {
     /// The number of its fiber.
     ///
     /// ```
@@ -150,7 +167,7 @@ impl Child<'_> {
         self.handle.id()
     }
 
-    /// Its name, if it was given one by [`ChildBuilder::name`].
+    /// Its name, if it was given one by [`ChildBuilder::name`](crate::ChildBuilder::name).
     ///
     /// ```
     /// sisal::run(|| {
@@ -221,194 +238,108 @@ impl Child<'_> {
     pub fn wait(&self) -> Result<(), Cancelled> {
         self.handle.wait()
     }
+
+    /// Waits until it has ended, and gives what it returned.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if there is no value: because the child failed or panicked, and the error or the panic is the nursery's; because it never
+    /// ran; or because something from outside ended the wait, and then the child may still be running. The cause does not tell these apart:
+    /// [`Cause::Failure`] is this child's failure, or that of a sibling which has ended the nursery.
+    ///
+    /// # Panics
+    /// If it has given its value to somebody who awaited it.
+    ///
+    /// ```
+    /// use std::io;
+    /// sisal::run(|| -> io::Result<()> {
+    ///     let text = String::from("plain blocking code");
+    ///     let counts = sisal::nursery(|n| {
+    ///         let words = n.spawn(|| Ok(text.split(' ').count()));
+    ///         let letters = n.spawn(|| Ok(text.len()));
+    ///         Ok::<_, io::Error>((words.join()?, letters.join()?))
+    ///     })?;
+    ///     assert_eq!(counts, (3, 19));
+    ///     Ok(())
+    /// }).unwrap();
+    /// ```
+    ///
+    /// The first error is the nursery's, whatever comes of it in those who join:
+    ///
+    /// ```
+    /// sisal::run(|| {
+    ///     let result = sisal::nursery(|n| {
+    ///         let number = n.spawn(|| "seven".parse::<u32>().map_err(|_| "no number"));
+    ///         number.join().map_err(|_| "nothing to add to")
+    ///     });
+    ///     assert_eq!(result, Err("no number"));
+    /// });
+    /// ```
+    ///
+    /// A value goes from thread to thread, and stays in the nursery with its child:
+    ///
+    /// ```compile_fail,E0277
+    /// sisal::run(|| sisal::nursery(|n| n.spawn(|| Ok::<_, ()>(std::rc::Rc::new(7))).wait().map_err(drop)));
+    /// ```
+    ///
+    /// ```compile_fail,E0277
+    /// sisal::run(|| {
+    ///     sisal::nursery(|n| {
+    ///         let child = n.spawn_local(|| Ok::<_, ()>(std::rc::Rc::new(7)));
+    ///         n.spawn(move || drop(child));
+    ///         Ok(())
+    ///     })
+    /// });
+    /// ```
+    ///
+    /// ```compile_fail
+    /// sisal::run(|| drop(sisal::nursery(|n| Ok::<_, ()>(n.spawn(|| Ok(7))))));
+    /// ```
+    #[track_caller]
+    pub fn join(mut self) -> Result<T, Cancelled> {
+        let outcome = self.handle.join();
+        // SAFETY: just that is asked.
+        value_of(outcome).map(|()| unsafe { self.value.take() })
+    }
 }
 
-/// A child's end can be awaited, in any executor. Its result is the nursery's.
+/// Ok if there is a value.
+fn value_of(outcome: Result<Result<(), Cause>, JoinError>) -> Result<(), Cancelled> {
+    match outcome {
+        Ok(ended) => ended.map_err(Cancelled::by),
+        Err(JoinError::Cancelled(cancelled) | JoinError::Interrupted(cancelled)) => Err(cancelled),
+        // Its own would be the nursery's: a subscriber of `tracing` has panicked around it.
+        Err(JoinError::Panicked(panic)) => panic.resume(),
+    }
+}
+
+/// A child can be awaited, in any executor, which gives what [`join`](Child::join) does.
 ///
 /// # Panics
-/// If it is polled after it was ready.
+/// If it is polled or joined after it has given its value.
 ///
 /// ```
 /// sisal::run(|| {
 ///     sisal::nursery(|n| {
-///         let (one, two) = (n.spawn(|| ()), n.spawn(|| ()));
-///         sisal::block_on(async { (one.await, two.await) });
+///         let (one, two) = (n.spawn(|| Ok(1)), n.spawn(|| Ok(2)));
+///         let sum = sisal::block_on(async { one.await.unwrap() + two.await.unwrap() });
+///         assert_eq!(sum, 3);
 ///         Ok::<_, ()>(())
 ///     }).unwrap();
 /// });
 /// ```
-impl Future for Child<'_> {
-    type Output = ();
+impl<T> Future for Child<'_, T> {
+    type Output = Result<T, Cancelled>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // Also if it was never started.
-        Pin::new(&mut self.get_mut().handle).poll(context).map(drop)
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T, Cancelled>> {
+        let child = self.get_mut();
+        let outcome = ready!(Pin::new(&mut child.handle).poll(context));
+        // SAFETY: just that is asked; and once, since the handle gives its result once.
+        Poll::Ready(value_of(outcome).map(|()| unsafe { child.value.take() }))
     }
 }
 
-impl fmt::Debug for Child<'_> {
+impl<T> fmt::Debug for Child<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Child").field("fiber", &self.id()).field("is_finished", &self.is_finished()).finish()
-    }
-}
-
-/// How a child is to be: its name, its stack, where it starts. Made by [`Nursery::builder`].
-///
-/// ```
-/// sisal::run(|| {
-///     sisal::nursery(|n| {
-///         let child = n.builder().name("parser").stack_size(1 << 20).spawn(|| ());
-///         assert_eq!(child.name(), Some("parser"));
-///         Ok::<_, ()>(())
-///     }).unwrap();
-/// });
-/// ```
-#[must_use = "a builder does nothing until it spawns"]
-pub struct ChildBuilder<'scope, 'env, E> {
-    nursery: &'scope Nursery<'scope, 'env, E>,
-    options: Options,
-}
-
-impl<'scope, 'env, E: Send> ChildBuilder<'scope, 'env, E> {
-    pub(super) fn new(nursery: &'scope Nursery<'scope, 'env, E>) -> ChildBuilder<'scope, 'env, E> {
-        ChildBuilder { nursery, options: Options::default() }
-    }
-
-    /// Names the child, for messages and dumps.
-    ///
-    /// ```
-    /// sisal::run(|| {
-    ///     sisal::nursery(|n| {
-    ///         n.builder().name("parser").spawn(|| assert_eq!(sisal::fiber::current().unwrap().name(), Some("parser")));
-    ///         Ok::<_, ()>(())
-    ///     }).unwrap();
-    /// });
-    /// ```
-    pub fn name(mut self, name: impl Into<String>) -> ChildBuilder<'scope, 'env, E> {
-        self.options.name = Some(name.into().into_boxed_str());
-        self
-    }
-
-    /// The size of its stack in usable bytes, at least; the runtime's if not given. Only pages that are used take memory.
-    ///
-    /// ```
-    /// sisal::run(|| {
-    ///     sisal::nursery(|n| {
-    ///         n.builder().stack_size(1 << 20).spawn(|| assert_eq!(std::hint::black_box([1u8; 300 << 10])[7], 1));
-    ///         Ok::<_, ()>(())
-    ///     }).unwrap();
-    /// });
-    /// ```
-    pub fn stack_size(mut self, bytes: usize) -> ChildBuilder<'scope, 'env, E> {
-        self.options.stack_size = Some(bytes);
-        self
-    }
-
-    /// Starts it rather on the worker on which fewest fibers wait, to spread long-lived children evenly.
-    ///
-    /// ```
-    /// sisal::run(|| {
-    ///     let (sender, receiver) = sisal::chan::unbounded();
-    ///     sisal::nursery(|n| {
-    ///         (0..10).for_each(|number| { let sender = &sender; n.builder().spread().spawn(move || _ = sender.send(number)); });
-    ///         Ok::<_, ()>(())
-    ///     }).unwrap();
-    ///     assert_eq!(receiver.try_iter().sum::<i32>(), 45);
-    /// });
-    /// ```
-    pub fn spread(mut self) -> ChildBuilder<'scope, 'env, E> {
-        self.options.start = Start::Spread;
-        self
-    }
-
-    /// Says that it computes for long without a wait: see [`Builder::cpu_bound`](crate::Builder::cpu_bound).
-    ///
-    /// ```
-    /// sisal::run(|| {
-    ///     let mut sum = 0u64;
-    ///     sisal::nursery(|n| {
-    ///         n.builder().cpu_bound().spawn(|| sum = (0..1_000_000).sum());
-    ///         Ok::<_, ()>(())
-    ///     }).unwrap();
-    ///     assert_eq!(sum, 499_999_500_000);
-    /// });
-    /// ```
-    pub fn cpu_bound(mut self) -> ChildBuilder<'scope, 'env, E> {
-        self.options.start = Start::Alone;
-        self
-    }
-
-    /// Starts it on this worker, one of the [base workers](crate::Handle::base_workers).
-    ///
-    /// ```
-    /// sisal::run(|| {
-    ///     sisal::nursery(|n| {
-    ///         n.builder().on(0).spawn(|| ());
-    ///         Ok::<_, ()>(())
-    ///     }).unwrap();
-    /// });
-    /// ```
-    pub fn on(mut self, worker: usize) -> ChildBuilder<'scope, 'env, E> {
-        self.options.start = Start::On(worker);
-        self
-    }
-
-    /// Spawns it: see [`Nursery::spawn`].
-    ///
-    /// # Panics
-    /// Outside of a runtime, if the stack size is impossible, and if there is no such worker.
-    ///
-    /// ```
-    /// sisal::run(|| {
-    ///     let mut words = vec!["plain", "blocking", "code"];
-    ///     sisal::nursery(|n| {
-    ///         n.builder().name("sorter").spawn(|| words.sort());
-    ///         Ok::<_, ()>(())
-    ///     }).unwrap();
-    ///     assert_eq!(words, ["blocking", "code", "plain"]);
-    /// });
-    /// ```
-    #[track_caller]
-    pub fn spawn<F, R>(self, f: F) -> Child<'scope>
-    where
-        F: FnOnce() -> R + Send + 'scope,
-        R: ChildResult<E>,
-    {
-        // SAFETY: it is `Send`.
-        unsafe { spawn(self.nursery, self.options, Location::caller(), f) }
-    }
-
-    /// Spawns it on the caller's worker, where it stays: see [`Nursery::spawn_local`].
-    ///
-    /// # Panics
-    /// Outside of the fibers of the nursery's runtime, and if the stack size is impossible.
-    ///
-    /// ```
-    /// use std::cell::Cell;
-    /// sisal::run(|| {
-    ///     let count = Cell::new(0);
-    ///     sisal::nursery(|n| {
-    ///         (0..10).for_each(|_| { n.builder().name("counter").spawn_local(|| count.set(count.get() + 1)); });
-    ///         Ok::<_, ()>(())
-    ///     }).unwrap();
-    ///     assert_eq!(count.get(), 10);
-    /// });
-    /// ```
-    #[track_caller]
-    pub fn spawn_local<F, R>(mut self, f: F) -> Child<'scope>
-    where
-        F: FnOnce() -> R + 'scope,
-        R: ChildResult<E>,
-    {
-        self.options.start = Start::Here;
-        // SAFETY: it starts on this thread and never leaves it.
-        unsafe { spawn(self.nursery, self.options, Location::caller(), f) }
-    }
-}
-
-impl<E> fmt::Debug for ChildBuilder<'_, '_, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options { name, stack_size, .. } = &self.options;
-        f.debug_struct("ChildBuilder").field("name", name).field("stack_size", stack_size).finish_non_exhaustive()
     }
 }

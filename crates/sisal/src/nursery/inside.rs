@@ -1,7 +1,8 @@
 //! The nursery, as its body and its children see it.
 #![allow(unsafe_code, reason = "the node lies in the frame around the nursery")]
 
-use super::child::{self, Child, ChildBuilder};
+use super::child::{self, Child};
+use super::child_builder::ChildBuilder;
 use super::closing::Closing;
 use super::options::NurseryOptions;
 use super::policy::{ChildResult, Findings, Payload, Policy, discard};
@@ -120,14 +121,11 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
         self.policy == Policy::RunAll
     }
 
-    /// Whether a child is to run that would or would not, by what became of its fiber.
+    /// Why a child is not to run any more.
     #[inline]
-    pub(super) fn wants(&self, is_wanted: bool) -> bool {
-        is_wanted
-            && match self.policy {
-                Policy::RunAll => !self.is_cancelled() || !self.findings.lock().has_panicked(),
-                _ => !self.is_cancelled(),
-            }
+    pub(super) fn is_over(&self) -> Option<Cause> {
+        let cause = self.node().cause()?;
+        (self.policy != Policy::RunAll || self.findings.lock().has_panicked()).then_some(cause)
     }
 
     /// The body, or a child, has returned an error.
@@ -264,8 +262,9 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
 impl<'scope, 'env, E: Send> Nursery<'scope, 'env, E> {
     /// Spawns a child. It may borrow what lives longer than the nursery, and may start on any worker.
     ///
-    /// An error that it returns, and a panic, ends the nursery: see [`nursery`](crate::nursery()). If the nursery is cancelled before the
-    /// child starts, its closure is dropped without having been called. At the limit of `max_fibers` this waits.
+    /// A value that it returns, as `Ok(value)`, is for [`Child::join`]. An error that it returns, and a panic, ends the nursery: see
+    /// [`nursery`](crate::nursery()). If the nursery is cancelled before the child starts, its closure is dropped without having been called.
+    /// At the limit of `max_fibers` this waits.
     ///
     /// # Panics
     /// Outside of a runtime. Threads that are not part of one open their nurseries by [`Handle::nursery`](crate::Handle::nursery).
@@ -311,10 +310,10 @@ impl<'scope, 'env, E: Send> Nursery<'scope, 'env, E> {
     /// ```
     #[track_caller]
     #[inline]
-    pub fn spawn<F, R>(&'scope self, f: F) -> Child<'scope>
+    pub fn spawn<F, R>(&'scope self, f: F) -> Child<'scope, R::Value>
     where
         F: FnOnce() -> R + Send + 'scope,
-        R: ChildResult<E>,
+        R: ChildResult<E, Value: Send + 'scope>,
     {
         // SAFETY: it is `Send`, and lives as long as the nursery.
         unsafe { child::spawn(self, Options::default(), Location::caller(), f) }
@@ -339,10 +338,10 @@ impl<'scope, 'env, E: Send> Nursery<'scope, 'env, E> {
     /// });
     /// ```
     #[track_caller]
-    pub fn spawn_local<F, R>(&'scope self, f: F) -> Child<'scope>
+    pub fn spawn_local<F, R>(&'scope self, f: F) -> Child<'scope, R::Value>
     where
         F: FnOnce() -> R + 'scope,
-        R: ChildResult<E>,
+        R: ChildResult<E, Value: 'scope>,
     {
         let options = Options { start: Start::Here, ..Options::default() };
         // SAFETY: it lives as long as the nursery, and starts on this thread and never leaves it.

@@ -72,7 +72,7 @@ impl NurseryOptions {
     /// use sisal::Nursery;
     /// sisal::run(|| {
     ///     let result = Nursery::options().collect_all().run(|n| {
-    ///         let child = n.spawn(|| Err("one of many"));
+    ///         let child = n.spawn(|| Err::<(), _>("one of many"));
     ///         child.wait().unwrap();
     ///         assert!(!n.is_cancelled());
     ///         Ok(())

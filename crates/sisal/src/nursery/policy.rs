@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a child of a nursery whose errors are `E` may return: `()`, a `Result<(), E>`, or nothing at all, because it never does.
+/// What a child of a nursery whose errors are `E` may return: `()`, a `Result<T, E>` whose value is for [`Child::join`](crate::Child::join), or
+/// nothing at all, because it never does.
 ///
 /// ```
 /// use sisal::{ChildResult, Nursery};
 ///
-/// fn twice<'scope, R: ChildResult<String>>(
+/// fn twice<'scope, R: ChildResult<String, Value: Send + 'scope>>(
 ///     n: &'scope Nursery<'scope, '_, String>,
 ///     f: impl Fn() -> R + Send + Sync + Copy + 'scope,
 /// ) {
@@ -19,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// sisal::run(|| {
 ///     let result = sisal::nursery(|n| {
 ///         twice(n, || ());
-///         twice(n, || Err("twice wrong".to_owned()));
+///         twice(n, || Err::<u32, _>("twice wrong".to_owned()));
 ///         Ok(())
 ///     });
 ///     assert_eq!(result, Err("twice wrong".to_owned()));
@@ -28,33 +29,54 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[diagnostic::on_unimplemented(
     message = "a child of a nursery can't return `{Self}`",
     label = "returns `{Self}`",
-    note = "it returns `()` or `Result<(), {E}>`, where `{E}` is the error type of the nursery"
+    note = "it returns `()`, or a `Result` whose error is `{E}`, as that of the nursery: `Ok(value)` for a value"
 )]
-pub trait ChildResult<E>: sealed::ChildEnd<E> {}
+pub trait ChildResult<E>: sealed::ChildEnd<E, Given = <Self as ChildResult<E>>::Value> {
+    /// What [`Child::join`](crate::Child::join) gives.
+    type Value;
+}
 
-impl<E> ChildResult<E> for () {}
-impl<E> ChildResult<E> for Result<(), E> {}
-impl<E> ChildResult<E> for sealed::Never {}
+impl<E> ChildResult<E> for () {
+    type Value = ();
+}
+
+impl<T, E> ChildResult<E> for Result<T, E> {
+    type Value = T;
+}
+
+impl<E> ChildResult<E> for sealed::Never {
+    type Value = ();
+}
 
 pub(super) mod sealed {
     /// The one thing that is done with a child's result.
     pub trait ChildEnd<E> {
-        fn into_result(self) -> Result<(), E>;
+        type Given;
+
+        fn into_result(self) -> Result<Self::Given, E>;
     }
 
     impl<E> ChildEnd<E> for () {
+        type Given = ();
+
+        #[inline]
         fn into_result(self) -> Result<(), E> {
             Ok(())
         }
     }
 
-    impl<E> ChildEnd<E> for Result<(), E> {
-        fn into_result(self) -> Result<(), E> {
+    impl<T, E> ChildEnd<E> for Result<T, E> {
+        type Given = T;
+
+        #[inline]
+        fn into_result(self) -> Result<T, E> {
             self
         }
     }
 
     impl<E> ChildEnd<E> for Never {
+        type Given = ();
+
         fn into_result(self) -> Result<(), E> {
             self
         }

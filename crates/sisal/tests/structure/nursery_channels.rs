@@ -67,7 +67,7 @@ fn a_channel_is_closed_when_its_nursery_fails() {
         let (send, receive) = bounded::<u32>(10);
         let failed = nursery(|n| {
             n.close_on(&send);
-            n.spawn(|| Err("lost"));
+            n.spawn(|| Err::<(), _>("lost"));
             until(|| send.is_closed());
             Ok(())
         });

@@ -56,7 +56,7 @@ fn the_error_of_a_child_cancels_the_others_and_is_returned() {
         let sleepers = Sleepers::new();
         let result: Result<(), String> = nursery(|n| {
             sleepers.spawn_into(n);
-            n.spawn(|| Err(String::from("lost")));
+            n.spawn(|| Err::<(), _>(String::from("lost")));
             assert_eq!(cause(sleep(LONG)), Some(Cause::Failure), "the body is told too");
             Ok(())
         });
@@ -94,7 +94,7 @@ fn of_several_errors_the_first_is_returned() {
                 });
             }
             until(|| sleepers.load(Ordering::Relaxed) == 5);
-            let first = n.spawn(|| Err(1));
+            let first = n.spawn(|| Err::<(), _>(1));
             let _ = first.wait();
             Err(2)
         });
@@ -198,7 +198,7 @@ fn a_failure_stays_inside_the_nursery_that_it_failed() {
     in_fiber_of_each(|| {
         let result: Result<u32, ()> = nursery(|outer| {
             let inner: Result<(), &str> = nursery(|inner| {
-                inner.spawn(|| Err("inner"));
+                inner.spawn(|| Err::<(), _>("inner"));
                 Ok(())
             });
             assert_eq!(inner, Err("inner"));
@@ -240,7 +240,7 @@ fn collecting_all_cancels_nobody_and_returns_every_error_in_its_order() {
             let failing = [0, 1, 2, 3].map(|number| {
                 n.spawn(move || {
                     until(|| turn.load(Ordering::Relaxed) == number);
-                    Err(number)
+                    Err::<(), _>(number)
                 })
             });
             for _ in 0..3 {
@@ -278,7 +278,7 @@ fn collecting_all_without_an_error_returns_the_value() {
 fn collecting_all_returns_the_error_of_the_body_too() {
     in_fiber_of_each(|| {
         let result: Result<(), Vec<&str>> = Nursery::options().run_all(|n| {
-            let child = n.spawn(|| Err("child"));
+            let child = n.spawn(|| Err::<(), _>("child"));
             child.wait().unwrap();
             Err("body")
         });
@@ -291,13 +291,13 @@ fn without_cancelling_the_first_error_is_returned_after_all_have_done_their_work
     in_fiber_of_each(|| {
         let worked = AtomicUsize::new(0);
         let result: Result<(), &str> = Nursery::options().collect_all().run(|n| {
-            let failing = n.spawn(|| Err("first"));
+            let failing = n.spawn(|| Err::<(), _>("first"));
             failing.wait().unwrap();
             for _ in 0..5 {
                 n.spawn(|| {
                     sleep(Duration::from_micros(100)).unwrap();
                     worked.fetch_add(1, Ordering::Relaxed);
-                    Err("later")
+                    Err::<(), _>("later")
                 });
             }
             Ok(())
@@ -334,7 +334,7 @@ fn threads_outside_get_errors_and_panics() {
         let sleepers = Sleepers::new();
         let result: Result<(), &str> = runtime.handle().nursery(|n| {
             sleepers.spawn_into(n);
-            n.spawn(|| Err("lost"));
+            n.spawn(|| Err::<(), _>("lost"));
             assert_eq!(cause(sleep(LONG)), Some(Cause::Failure), "also in the thread");
             Ok(())
         });
@@ -385,7 +385,7 @@ fn a_child_that_fails_has_ended_before_its_error_is_seen() {
         let result: Result<(), ()> = nursery(|n| {
             n.spawn(|| {
                 let _set = SetOnDrop(&is_dropped);
-                Err(())
+                Err::<(), _>(())
             });
             Ok(())
         });
