@@ -9,8 +9,17 @@ use common::watchdog::guarded;
 use common::{WORKERS, child};
 use sisal::chan::ordered;
 use sisal::{Runtime, in_fiber, par};
-use std::panic::catch_unwind;
+use std::panic::{catch_unwind, resume_unwind};
 use work::{Numbers, fibonacci, on_threads, trees};
+
+/// Panics when it is dropped.
+struct Spiteful;
+
+impl Drop for Spiteful {
+    fn drop(&mut self) {
+        resume_unwind(Box::new(if in_fiber() { "spite" } else { "outside" }));
+    }
+}
 
 #[test]
 fn threads_run_parallel_work_in_the_default_runtime() {
@@ -68,6 +77,10 @@ fn threads_run_parallel_work_in_the_default_runtime() {
 
         let panic = catch_unwind(|| par::iter(0..10).for_each(|_| panic!("on purpose")));
         assert!(panic.is_err());
+        // If nobody has taken the second half, what it owns is dropped there as well, before the first one's panic goes on.
+        let spiteful = Spiteful;
+        let panic = catch_unwind(|| par::join(|| resume_unwind(Box::new("first")), move || std::mem::forget(spiteful)));
+        assert!(["first", "spite"].contains(panic.unwrap_err().downcast_ref::<&str>().unwrap()));
 
         // Another one is given back, and fibers use their own.
         let other = Runtime::new().unwrap().install_default().unwrap_err();

@@ -32,12 +32,27 @@ pub(crate) fn end_cancelled(cause: Cause) -> ! {
     std::panic::resume_unwind(Box::new(EndCancelled(cause)))
 }
 
-/// What came of a closure that has unwound.
-#[cold]
-fn unwound<T>(payload: Payload, unseen: &Arc<UnseenPanics>) -> (Outcome<T>, Ended) {
-    match payload.downcast::<EndCancelled>() {
-        Ok(end) => (Outcome::Cancelled(end.0), Ended::Cancelled),
-        Err(payload) => (Outcome::Panicked(KeptPanic::new(payload, unseen)), Ended::Panicked),
+/// How a fiber ended that has not returned.
+enum NoValue {
+    Panicked(Box<KeptPanic>),
+    Cancelled(Cause),
+}
+
+impl NoValue {
+    /// What came of a closure that has unwound.
+    #[cold]
+    fn of(payload: Payload, unseen: &Arc<UnseenPanics>) -> NoValue {
+        match payload.downcast::<EndCancelled>() {
+            Ok(end) => NoValue::Cancelled(end.0),
+            Err(payload) => NoValue::Panicked(KeptPanic::new(payload, unseen)),
+        }
+    }
+
+    fn kind(&self) -> Ended {
+        match self {
+            NoValue::Panicked(_) => Ended::Panicked,
+            NoValue::Cancelled(_) => Ended::Cancelled,
+        }
     }
 }
 
@@ -49,17 +64,19 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-/// The parts of a fiber that depend on its closure's type.
+/// The parts of a fiber that depend on its closure's type. As little as can be: there is a copy of it for every closure of a program.
 ///
 /// Each function takes the header of a fiber made by [`allocate`] with the same types.
 pub(crate) struct VTable {
-    /// Calls the closure and writes the outcome. Once, by the home worker.
-    run: unsafe fn(NonNull<Header>, &Arc<UnseenPanics>) -> Ended,
-    /// Drops the closure instead and writes that outcome. Instead of `run`.
-    cancel: unsafe fn(NonNull<Header>, Cause, &Arc<UnseenPanics>) -> Ended,
+    /// Calls the closure and writes what it returns. Once, by the home worker. It may unwind, and then [`end`](Self::end) is called.
+    call: unsafe fn(NonNull<Header>),
+    /// Drops the closure. Instead of `call`, and the same holds.
+    drop_closure: unsafe fn(NonNull<Header>),
+    /// Writes how it ended without a value, when the closure is gone.
+    end: unsafe fn(NonNull<Header>, NoValue),
     /// Where the outcome is.
     outcome: unsafe fn(NonNull<Header>) -> *mut (),
-    /// Drops an outcome that nobody took; a panic in it is caught.
+    /// Drops an outcome that nobody took. It may unwind.
     drop_outcome: unsafe fn(NonNull<Header>),
     /// Frees the block, and nothing in it but the header's own fields.
     free: unsafe fn(NonNull<Header>),
@@ -78,8 +95,9 @@ union Body<F, T> {
 
 impl<F: FnOnce() -> T, T> Task<F, T> {
     const VTABLE: VTable = VTable {
-        run: Self::run,
-        cancel: Self::cancel,
+        call: Self::call,
+        drop_closure: Self::drop_closure,
+        end: Self::end,
         outcome: Self::outcome,
         drop_outcome: Self::drop_outcome,
         free: Self::free,
@@ -95,28 +113,31 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
         unsafe { (*Self::body(header)).outcome = ManuallyDrop::new(outcome) };
     }
 
-    unsafe fn run(header: NonNull<Header>, unseen: &Arc<UnseenPanics>) -> Ended {
+    unsafe fn take_closure(header: NonNull<Header>) -> F {
         // SAFETY: a fiber is run or cancelled once, so the closure is there and is moved out once.
-        let closure = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) };
-        let (outcome, ended) = match catch_unwind(AssertUnwindSafe(closure)) {
-            Ok(value) => (Outcome::Returned(value), Ended::Returned),
-            Err(payload) => unwound(payload, unseen),
-        };
-        // SAFETY: the closure is gone.
-        unsafe { Self::write(header, outcome) };
-        ended
+        unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) }
     }
 
-    unsafe fn cancel(header: NonNull<Header>, cause: Cause, unseen: &Arc<UnseenPanics>) -> Ended {
-        // SAFETY: a fiber is run or cancelled once, so the closure is there and is moved out once.
-        let closure = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).closure) };
-        let (outcome, ended) = match catch_unwind(AssertUnwindSafe(|| drop(closure))) {
-            Ok(()) => (Outcome::Cancelled(cause), Ended::Cancelled),
-            Err(payload) => (Outcome::Panicked(KeptPanic::new(payload, unseen)), Ended::Panicked),
-        };
+    unsafe fn call(header: NonNull<Header>) {
+        // SAFETY: the contract of the vtable.
+        let closure = unsafe { Self::take_closure(header) };
+        let value = closure();
         // SAFETY: the closure is gone.
+        unsafe { Self::write(header, Outcome::Returned(value)) };
+    }
+
+    unsafe fn drop_closure(header: NonNull<Header>) {
+        // SAFETY: the contract of the vtable.
+        drop(unsafe { Self::take_closure(header) });
+    }
+
+    unsafe fn end(header: NonNull<Header>, end: NoValue) {
+        let outcome = match end {
+            NoValue::Panicked(panic) => Outcome::Panicked(panic),
+            NoValue::Cancelled(cause) => Outcome::Cancelled(cause),
+        };
+        // SAFETY: the contract of the vtable.
         unsafe { Self::write(header, outcome) };
-        ended
     }
 
     unsafe fn outcome(header: NonNull<Header>) -> *mut () {
@@ -126,11 +147,7 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
 
     unsafe fn drop_outcome(header: NonNull<Header>) {
         // SAFETY: the fiber is done and nobody took the outcome, so it is there and is moved out once.
-        let outcome = unsafe { ManuallyDrop::take(&mut (*Self::body(header)).outcome) };
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
-            // Its own drop may panic too. There is an end to politeness.
-            std::mem::forget(payload);
-        }
+        drop(unsafe { ManuallyDrop::take(&mut (*Self::body(header)).outcome) });
     }
 
     unsafe fn free(header: NonNull<Header>) {
@@ -176,7 +193,20 @@ impl FiberRef {
     #[inline]
     pub(crate) unsafe fn run(self, unseen: &Arc<UnseenPanics>) -> Ended {
         // SAFETY: the vtable belongs to this block, the rest is the caller's promise.
-        unsafe { (self.vtable.run)(self.as_ptr(), unseen) }
+        match catch_unwind(AssertUnwindSafe(|| unsafe { (self.vtable.call)(self.as_ptr()) })) {
+            Ok(()) => Ended::Returned,
+            // SAFETY: it has unwound, and the closure with it.
+            Err(payload) => unsafe { self.end(NoValue::of(payload, unseen)) },
+        }
+    }
+
+    /// # Safety
+    /// The closure is gone, and has left no value.
+    unsafe fn end(self, end: NoValue) -> Ended {
+        let kind = end.kind();
+        // SAFETY: as in `run`.
+        unsafe { (self.vtable.end)(self.as_ptr(), end) };
+        kind
     }
 
     /// Drops the closure instead of calling it.
@@ -185,7 +215,13 @@ impl FiberRef {
     /// As for [`run`](Self::run).
     pub(crate) unsafe fn cancel(self, cause: Cause, unseen: &Arc<UnseenPanics>) -> Ended {
         // SAFETY: as in `run`.
-        unsafe { (self.vtable.cancel)(self.as_ptr(), cause, unseen) }
+        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { (self.vtable.drop_closure)(self.as_ptr()) }));
+        let end = match dropped {
+            Ok(()) => NoValue::Cancelled(cause),
+            Err(payload) => NoValue::Panicked(KeptPanic::new(payload, unseen)),
+        };
+        // SAFETY: the closure is gone.
+        unsafe { self.end(end) }
     }
 
     /// Takes the outcome out.
@@ -216,13 +252,17 @@ impl FiberRef {
         unsafe { &*(self.vtable.outcome)(self.as_ptr()).cast::<Outcome<T>>() }
     }
 
-    /// Drops an outcome that nobody took.
+    /// Drops an outcome that nobody took; a panic in it is caught.
     ///
     /// # Safety
     /// The fiber is done and its outcome was neither taken nor dropped.
     pub(crate) unsafe fn drop_outcome(self) {
         // SAFETY: the caller's promise.
-        unsafe { (self.vtable.drop_outcome)(self.as_ptr()) }
+        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { (self.vtable.drop_outcome)(self.as_ptr()) }));
+        if let Err(payload) = dropped {
+            // Its own drop may panic too. There is an end to politeness.
+            std::mem::forget(payload);
+        }
     }
 
     /// Frees the block.

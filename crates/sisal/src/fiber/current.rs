@@ -53,6 +53,19 @@ thread_local! {
     };
 }
 
+/// The worker of this thread, as the scheduler knows it, or null; and the fiber that runs on it. No closure is passed: each would be a copy of the
+/// access in the code of whoever uses this.
+#[inline(always)]
+pub(crate) fn both() -> (*const (), Option<FiberRef>) {
+    CURRENT.with(|current| (current.worker.get(), current.fiber.get()))
+}
+
+/// The fiber that runs on this thread.
+#[inline(always)]
+pub(crate) fn fiber() -> Option<FiberRef> {
+    both().1
+}
+
 /// Gives access to the thread's own.
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&Current) -> R) -> R {
@@ -67,7 +80,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&Current) -> R) -> R {
 /// ```
 #[inline]
 pub fn in_fiber() -> bool {
-    with(|current| current.fiber.get().is_some())
+    fiber().is_some()
 }
 
 /// The fiber that runs, or none outside of fibers.
@@ -77,5 +90,5 @@ pub fn in_fiber() -> bool {
 /// sisal::run(|| assert_eq!(sisal::fiber::current().unwrap().name(), Some("main")));
 /// ```
 pub fn current() -> Option<Fiber> {
-    with(|current| current.fiber.get()).map(|fiber| Fiber::of(&fiber))
+    fiber().map(|fiber| Fiber::of(&fiber))
 }

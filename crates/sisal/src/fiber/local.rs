@@ -112,7 +112,7 @@ impl<T: 'static> LocalKey<T> {
     /// ```
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         let key = std::ptr::from_ref(self).addr();
-        let value = match current::with(|current| current.fiber.get()) {
+        let value = match current::fiber() {
             Some(fiber) => fiber.locals.get_or_init(Box::default).get_or_init(key, self.init),
             None => of_thread(key, self.init),
         };

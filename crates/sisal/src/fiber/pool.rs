@@ -108,10 +108,13 @@ const fn size_for(layout: Layout) -> Option<usize> {
 pub(super) fn allocate<T>() -> NonNull<T> {
     match const { size_for(Layout::new::<T>()) } {
         None => from_allocator(Layout::new::<T>()).cast(),
-        Some(size) => current::with(|current| current.pool().and_then(|pool| pool.take(size)))
-            .unwrap_or_else(|| from_slabs(size))
-            .cast(),
+        Some(size) => take(size).cast(),
     }
+}
+
+#[inline]
+fn take(size: usize) -> NonNull<u8> {
+    current::with(|current| current.pool().and_then(|pool| pool.take(size))).unwrap_or_else(|| from_slabs(size))
 }
 
 #[cold]
@@ -135,14 +138,20 @@ pub(super) unsafe fn free<T>(block: NonNull<T>) {
     match const { size_for(Layout::new::<T>()) } {
         // SAFETY: allocated with this layout.
         None => unsafe { dealloc(block.as_ptr(), Layout::new::<T>()) },
-        Some(size) => {
-            // SAFETY: the caller's promise.
-            let kept = current::with(|current| current.pool().map(|pool| unsafe { pool.keep(size, block) }));
-            if kept.is_none() {
-                // SAFETY: the caller's promise.
-                unsafe { to_slabs(size, block) };
-            }
-        }
+        // SAFETY: the caller's promise.
+        Some(size) => unsafe { keep(size, block) },
+    }
+}
+
+/// # Safety
+/// The block is of this size, and nobody uses it any more.
+#[inline]
+unsafe fn keep(size: usize, block: NonNull<u8>) {
+    // SAFETY: the caller's promise.
+    let kept = current::with(|current| current.pool().map(|pool| unsafe { pool.keep(size, block) }));
+    if kept.is_none() {
+        // SAFETY: the caller's promise.
+        unsafe { to_slabs(size, block) };
     }
 }
 

@@ -288,7 +288,7 @@ pub fn no_deadlock_check<R>(f: impl FnOnce() -> R) -> R {
 
 /// Outside of fibers it makes no difference.
 fn with_outlook<R>(outlook: Outlook, f: impl FnOnce() -> R) -> R {
-    let Some(fiber) = current::with(|current| current.fiber.get()) else { return f() };
+    let Some(fiber) = current::fiber() else { return f() };
     struct Restore(crate::fiber::header::FiberRef, Outlook);
     impl Drop for Restore {
         fn drop(&mut self) {

@@ -127,38 +127,21 @@ impl<T> JoinHandle<T> {
 
     /// Waits for the fiber's end, whatever else happens.
     pub(crate) fn wait_uncancelled(&self, place: Place) {
-        let woken = self.wait_for_end(place, None, false);
+        let woken = wait_for_end(self.fiber, place, None, false);
         debug_assert!(matches!(woken, Woken::Object(_)), "INVARIANT: nothing but the end ends this wait");
     }
 
     /// Waits for the fiber's end, until `deadline` at most, and says what ended the wait.
     pub(crate) fn wait_by(&self, deadline: Option<Moment>, place: Place) -> Woken {
-        self.wait_for_end(place, deadline, true)
+        wait_for_end(self.fiber, place, deadline, true)
     }
 
     fn wait_at(&self, place: Place) -> Result<(), Cancelled> {
-        match self.wait_for_end(place, None, true) {
+        match wait_for_end(self.fiber, place, None, true) {
             Woken::Object(_) => Ok(()),
             Woken::Cancelled(cause) => Err(Cancelled::by(cause)),
             Woken::Deadline => unreachable!("INVARIANT: this wait has no deadline"),
         }
-    }
-
-    fn wait_for_end(&self, place: Place, deadline: Option<Moment>, cancellable: bool) -> Woken {
-        let end = &self.fiber.end;
-        if end.is_done() {
-            pay_fuel(place);
-            return Woken::Object(0);
-        }
-        let wait = Wait::new(park::me());
-        let waiter = Waiter::solo(&wait);
-        // SAFETY: the record stays in this frame until it was claimed and unparked, or delisted below.
-        if !unsafe { end.enlist(&waiter) } {
-            return Woken::Object(0);
-        }
-        let object = Object::of(&*self.fiber);
-        let waiting = Waiting { reason: Reason::Join, object, place, deadline, cancellable };
-        park::park_or_leave(&wait, &waiting, || end.delist(&waiter))
     }
 
     /// Asks the fiber to end. One that has not started never runs, and its join returns [`JoinError::Cancelled`]. The waits of one
@@ -219,6 +202,24 @@ impl<T> JoinHandle<T> {
     pub fn name(&self) -> Option<&str> {
         self.fiber.name.as_deref()
     }
+}
+
+/// Waits for the fiber's end.
+fn wait_for_end(fiber: FiberRef, place: Place, deadline: Option<Moment>, cancellable: bool) -> Woken {
+    let end = &fiber.end;
+    if end.is_done() {
+        pay_fuel(place);
+        return Woken::Object(0);
+    }
+    let wait = Wait::new(park::me());
+    let waiter = Waiter::solo(&wait);
+    // SAFETY: the record stays in this frame until it was claimed and unparked, or delisted below.
+    if !unsafe { end.enlist(&waiter) } {
+        return Woken::Object(0);
+    }
+    let object = Object::of(&*fiber);
+    let waiting = Waiting { reason: Reason::Join, object, place, deadline, cancellable };
+    park::park_or_leave(&wait, &waiting, || end.delist(&waiter))
 }
 
 /// What a join returns; none if the outcome was given out before.

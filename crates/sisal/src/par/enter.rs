@@ -16,14 +16,16 @@ pub(super) fn enter<R: Send>(place: Place, f: impl FnOnce() -> R + Send) -> R {
     if in_fiber() {
         return f();
     }
-    match default_runtime() {
-        Some(runtime) => run_in(runtime, place, f),
-        None => f(),
-    }
+    let Some(runtime) = default_runtime() else { return f() };
+    let (mut f, mut result) = (Some(f), None);
+    run_in(runtime, place, &mut || result = f.take().map(|f| f()));
+    result.unwrap_or_else(|| unreachable!("INVARIANT: called, and once"))
 }
 
+/// Calls `f` once, in a fiber of this runtime, or on the thread if that is stopping. Whatever its type: this is a good deal of code, and none of
+/// it is run often.
 #[cold]
-fn run_in<R: Send>(runtime: &Handle, place: Place, f: impl FnOnce() -> R + Send) -> R {
+fn run_in(runtime: &Handle, place: Place, f: &mut (dyn FnMut() + Send)) {
     // A fiber that is not run, since the runtime is stopping, leaves it here.
     let f = Mutex::new(Some(f));
     let take = || f.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
@@ -34,7 +36,7 @@ fn run_in<R: Send>(runtime: &Handle, place: Place, f: impl FnOnce() -> R + Send)
         handle.take_outcome()
     });
     match ended {
-        Some(Ok(Some(value))) => value,
+        Some(Ok(Some(()))) => {}
         Some(Err(JoinError::Panicked(panic))) => panic.resume(),
         _ => take().unwrap_or_else(|| unreachable!("INVARIANT: it was not run"))(),
     }

@@ -77,12 +77,30 @@ where
     RB: Send,
 {
     enter(place, || {
-        // SAFETY: as above.
-        match unsafe { worker::here() } {
-            Some((me, worker)) => fork(worker, me, place, a, b),
-            None => (a(), b()),
+        let (mut a, mut b) = (Some(a), Some(b));
+        let (mut first, mut second) = (None, None);
+        let forked = catch_unwind(AssertUnwindSafe(|| {
+            fork_here(place, &mut || first = a.take().map(|a| a()), &mut || second = b.take().map(|b| b()));
+        }));
+        if let Err(payload) = forked {
+            // What a fork of other types would have dropped before it went on with the panic.
+            drop((b, second));
+            resume_unwind(payload);
         }
+        first.zip(second).unwrap_or_else(|| unreachable!("INVARIANT: both were called, and once"))
     })
+}
+
+/// For closures of any type: one copy of this code is enough.
+fn fork_here(place: Place, a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
+    // SAFETY: as above.
+    match unsafe { worker::here() } {
+        Some((me, worker)) => _ = fork(worker, me, place, a, b),
+        None => {
+            a();
+            b();
+        }
+    }
 }
 
 /// Inlined into whoever forks, always: left to itself, the compiler passes closures through memory as often as not, which takes twice as
@@ -159,38 +177,21 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
         let half = unsafe { job.cast::<Self>().as_ref() };
         // SAFETY: the caller's promise.
         let f = unsafe { half.take() };
-        let node = half.job.node().unwrap_or_else(|| unreachable!("INVARIANT: else nobody could have taken it"));
-        let result = catch_unwind(AssertUnwindSafe(|| match half.job.scope {
-            None => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
-            // SAFETY: the scope is around the frame of the owner, which stays.
-            Some(scope) => match &unsafe { scope.as_ref() }.node {
-                Some(node) => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
-                None => scope::shielded(f),
-            },
+        let (mut f, mut result) = (Some(f), None);
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the owner stays in its frame.
+            unsafe { inside_of_owner(&half.job, &mut || result = f.take().map(|f| f())) };
         }));
+        let result = ended.map(|()| result.unwrap_or_else(|| unreachable!("INVARIANT: called, and once")));
         // SAFETY: the owner reads it when it has been told.
         unsafe { (*half.result.get()).write(result) };
-    }
-
-    /// Takes the half, unless others have seen it and one of them has.
-    fn reclaim(&self, place: Place) -> bool {
-        let Some(exposed) = self.job.exposed() else { return true };
-        let (since, is_ours) = (exposed.since, exposed.cell.take());
-        worker::with_current(|worker| {
-            worker.into_iter().for_each(|worker| worker.note_offer(place, since, !is_ours));
-        });
-        if is_ours {
-            // SAFETY: ours, and nobody here holds what is let go of.
-            unsafe { self.job.conceal() };
-        }
-        is_ours
     }
 
     /// Others have seen the half, which was put aside: runs it, or waits for whoever does.
     #[cold]
     #[inline(never)]
     fn settle(&self, me: FiberRef, place: Place) -> RB {
-        if !self.reclaim(place) {
+        if !reclaim(&self.job, place) {
             return self.wait(me, place).unwrap_or_else(|payload| resume_unwind(payload));
         }
         me.take_back(self.as_job());
@@ -201,16 +202,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
 
     /// Another has taken the half, which was put aside: waits for its result.
     fn wait(&self, me: FiberRef, place: Place) -> thread::Result<RB> {
-        let exposed = self.job.exposed().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
-        let cell = &exposed.cell;
-        let wait = Wait::new(park::me());
-        let waiter = Waiter::solo(&wait);
-        // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
-        if unsafe { cell.enlist(&waiter) } {
-            let object = Object::of(cell);
-            let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
-            park::park(&wait, &waiting);
-        }
+        wait_for(&self.job, place);
         me.take_back(self.as_job());
         // SAFETY: the thief is done, and nobody here holds what is let go of.
         unsafe { self.job.conceal() };
@@ -222,7 +214,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     #[cold]
     #[inline(never)]
     fn end_with(&self, payload: Box<dyn Any + Send>, me: FiberRef, place: Place) -> ! {
-        if !self.reclaim(place) {
+        if !reclaim(&self.job, place) {
             drop(self.wait(me, place));
         } else {
             me.take_back(self.as_job());
@@ -230,5 +222,49 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
             drop(unsafe { self.take() });
         }
         resume_unwind(payload)
+    }
+}
+
+/// Calls `f` inside of what the owner of a job that was taken is inside.
+///
+/// # Safety
+/// The owner does not leave its frame meanwhile.
+unsafe fn inside_of_owner(job: &Job, f: &mut dyn FnMut()) {
+    let node = job.node().unwrap_or_else(|| unreachable!("INVARIANT: else nobody could have taken it"));
+    match job.scope {
+        None => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
+        // SAFETY: the scope is around the frame of the owner, which stays.
+        Some(scope) => match &unsafe { scope.as_ref() }.node {
+            Some(node) => scope::within(Entry::Child(node), Moment::NEVER, |_| f()),
+            None => scope::shielded(f),
+        },
+    }
+}
+
+/// Takes a job of one's own, unless others have seen it and one of them has.
+fn reclaim(job: &Job, place: Place) -> bool {
+    let Some(exposed) = job.exposed() else { return true };
+    let (since, is_ours) = (exposed.since, exposed.cell.take());
+    worker::with_current(|worker| {
+        worker.into_iter().for_each(|worker| worker.note_offer(place, since, !is_ours));
+    });
+    if is_ours {
+        // SAFETY: ours, and nobody here holds what is let go of.
+        unsafe { job.conceal() };
+    }
+    is_ours
+}
+
+/// Waits for whoever has taken a job of one's own.
+fn wait_for(job: &Job, place: Place) {
+    let exposed = job.exposed().unwrap_or_else(|| unreachable!("INVARIANT: asked before"));
+    let cell = &exposed.cell;
+    let wait = Wait::new(park::me());
+    let waiter = Waiter::solo(&wait);
+    // SAFETY: both stay in this frame until the wait, which nothing else ends, is over.
+    if unsafe { cell.enlist(&waiter) } {
+        let object = Object::of(cell);
+        let waiting = Waiting { reason: Reason::Job, object, place, deadline: None, cancellable: false };
+        park::park(&wait, &waiting);
     }
 }

@@ -57,18 +57,20 @@ pub(crate) fn check() -> Result<(), Cancelled> {
     cause.map_or(Ok(()), |cause| Err(Cancelled::by(cause)))
 }
 
-/// Calls `f`, and ends the scope at `expiry`, if it is still called then.
-pub(super) fn with_timer<R>(scope: &Scope, expiry: Moment, f: impl FnOnce() -> R) -> R {
-    let timer = Timer::new(Alarm::Scope(NonNull::from(scope)));
-    let _armed = Armed::new(&timer, scope, expiry);
-    f()
+/// A timer that ends this scope. Not armed yet.
+pub(super) fn timer_of(scope: &Scope) -> Timer<Alarm> {
+    Timer::new(Alarm::Scope(NonNull::from(scope)))
 }
 
-/// Ends its scope when the time comes; takes the timer off when it goes.
-struct Armed<'a>(&'a Timer<Alarm>);
+/// Ends its scope when the time comes, if there is one; takes the timer off when it goes.
+pub(super) struct Armed<'a>(Option<&'a Timer<Alarm>>);
 
 impl<'a> Armed<'a> {
-    fn new(timer: &'a Timer<Alarm>, scope: &Scope, expiry: Moment) -> Armed<'a> {
+    /// The timer is that of the scope.
+    pub(super) fn new(timer: &'a Timer<Alarm>, scope: &Scope, expiry: Moment) -> Armed<'a> {
+        if expiry == Moment::NEVER {
+            return Armed(None);
+        }
         worker::with_fiber(|running| match running {
             Some((worker, _)) => {
                 let now = worker.read_clock();
@@ -78,15 +80,16 @@ impl<'a> Armed<'a> {
             }
             None => scope.expiry.set(expiry),
         });
-        Armed(timer)
+        Armed(Some(timer))
     }
 }
 
 impl Drop for Armed<'_> {
     fn drop(&mut self) {
+        let Some(timer) = self.0 else { return };
         worker::with_fiber(|running| {
             if let Some((worker, _)) = running {
-                worker.disarm(self.0);
+                worker.disarm(timer);
             }
         });
     }

@@ -21,6 +21,12 @@ pub(crate) fn check() -> Result<(), Cancelled> {
     thread::ambient_end().map_or(Ok(()), |cause| Err(Cancelled::by(cause)))
 }
 
-pub(super) fn with_timer<R>(_scope: &Scope, _expiry: Moment, f: impl FnOnce() -> R) -> R {
-    f()
+pub(super) fn timer_of(_scope: &Scope) {}
+
+pub(super) struct Armed;
+
+impl Armed {
+    pub(super) fn new((): &(), _scope: &Scope, _expiry: Moment) -> Armed {
+        Armed
+    }
 }

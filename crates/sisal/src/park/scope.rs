@@ -3,7 +3,7 @@
 
 pub(crate) use super::innermost::check;
 
-use super::innermost::{current, heed_request, set_current, with_timer};
+use super::innermost::{Armed, current, heed_request, set_current, timer_of};
 #[cfg(not(modelled))]
 use super::thread;
 use super::{me, poke};
@@ -23,6 +23,21 @@ pub(crate) enum Entry<'a> {
 
 /// Calls `f` in a scope of its own, which ends at `expiry`; `f` gets the scope's node.
 pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&CancelNode) -> R) -> R {
+    let scope = new_scope(entry, expiry);
+    let _inside = Inside::enter(&scope);
+    let node = scope.node.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: made with a node"));
+    if let Entry::Below(_) = entry {
+        // SAFETY: the scope stays in this frame until `_inside` has left it.
+        unsafe { scope.follow(&poke) };
+        heed_request();
+    }
+    let timer = timer_of(&scope);
+    let _armed = Armed::new(&timer, &scope, expiry);
+    f(node)
+}
+
+/// A scope that is not entered yet. Once for all that is called in one.
+fn new_scope(entry: Entry<'_>, expiry: Moment) -> Scope {
     let who = me();
     let outer = current(&who);
     let parents = match entry {
@@ -37,18 +52,7 @@ pub(crate) fn within<R>(entry: Entry<'_>, expiry: Moment, f: impl FnOnce(&Cancel
         // SAFETY: as above. What it follows has to reach us.
         unsafe { outer.as_ref().follow(&poke) };
     }
-    let scope = Scope::new(who, outer, parents, expiry != Moment::NEVER);
-    let _inside = Inside::enter(&scope, outer);
-    let node = scope.node.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: made with a node"));
-    if let Entry::Below(_) = entry {
-        // SAFETY: the scope stays in this frame until `_inside` has left it.
-        unsafe { scope.follow(&poke) };
-        heed_request();
-    }
-    if expiry == Moment::NEVER {
-        return f(node);
-    }
-    with_timer(&scope, expiry, || f(node))
+    Scope::new(who, outer, parents, expiry != Moment::NEVER)
 }
 
 /// Calls `f` in a fiber that takes over the calling thread, which runs none so far, when that is called: inside of what the thread is inside now.
@@ -65,28 +69,24 @@ pub(crate) fn as_on_this_thread<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R 
 
 /// Calls `f` in a scope that nothing from outside ends.
 pub(crate) fn shielded<R>(f: impl FnOnce() -> R) -> R {
-    let outer = current(&me());
-    let scope = Scope::shield(outer);
-    let _inside = Inside::enter(&scope, outer);
+    let scope = Scope::shield(current(&me()));
+    let _inside = Inside::enter(&scope);
     f()
 }
 
 /// Takes its scope off when it goes.
-struct Inside<'a> {
-    scope: &'a Scope,
-    outer: Option<NonNull<Scope>>,
-}
+struct Inside<'a>(&'a Scope);
 
 impl<'a> Inside<'a> {
-    fn enter(scope: &'a Scope, outer: Option<NonNull<Scope>>) -> Inside<'a> {
+    fn enter(scope: &'a Scope) -> Inside<'a> {
         set_current(Some(NonNull::from(scope)));
-        Inside { scope, outer }
+        Inside(scope)
     }
 }
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        set_current(self.outer);
-        self.scope.leave();
+        set_current(self.0.outer);
+        self.0.leave();
     }
 }

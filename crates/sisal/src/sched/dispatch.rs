@@ -179,7 +179,7 @@ impl Worker {
     /// A fiber's closure is done. What it leaves behind is dropped as long as it is the running fiber, since that may wait.
     #[inline]
     fn finish(&self, fiber: FiberRef, ended: Ended) {
-        if current::with(|current| current.fiber.get()).is_none() {
+        if current::fiber().is_none() {
             // Forgotten by the handler that runs in the child of a `fork`.
             fork::refuse_in_child();
         }

@@ -70,7 +70,7 @@ pub(crate) fn without_giving_way<R>(f: impl FnOnce() -> R) -> R {
             self.0.flags.set_stays(self.1);
         }
     }
-    let _restore = current::with(|current| current.fiber.get()).map(|fiber| {
+    let _restore = current::fiber().map(|fiber| {
         let before = fiber.flags.stays();
         fiber.flags.set_stays(true);
         Restore(fiber, before)

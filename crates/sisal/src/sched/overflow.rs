@@ -13,7 +13,7 @@ use std::fmt::Write;
 pub(super) fn on_fault(address: usize) -> bool {
     let stack = worker::with_current(|worker| worker.and_then(|worker| worker.stack.get()));
     let Some(stack) = stack.filter(|stack| stack.guard().contains(&address)) else { return false };
-    match current::with(|current| current.fiber.get()) {
+    match current::fiber() {
         Some(fiber) => report(&fiber, stack),
         None => fault::write_stderr(&[b"sisal: stack overflow in the scheduler\n"]),
     }

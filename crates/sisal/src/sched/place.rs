@@ -70,7 +70,7 @@ impl Worker {
     /// The running fiber has accepted a connection: what it spawns next is for that. It gives way to those that it has spawned, if many of
     /// them have not started yet: else one that always finds another connection would take more than can be served.
     pub(crate) fn note_accepted(&self, place: Place) {
-        let Some(me) = current::with(|current| current.fiber.get()) else { return };
+        let Some(me) = current::fiber() else { return };
         if self.remote().lane.len() > MOST_UNSERVED {
             self.fresh_due.set(true);
             self.yield_now(me, place);
@@ -82,7 +82,7 @@ impl Worker {
     #[inline]
     pub(crate) fn spawns_for_accepted(&self) -> bool {
         let accepted = self.accepted.get();
-        let spawns = accepted.is_some() && accepted == current::with(|current| current.fiber.get());
+        let spawns = accepted.is_some() && accepted == current::fiber();
         if spawns {
             self.accepted.set(None);
         }

@@ -121,7 +121,7 @@ impl Worker {
 
     /// Says who runs, if it is not known. A fiber that is about to leave has written down why, and is not told of: its turn is over.
     fn record_present(&self) {
-        let fiber = current::with(|current| current.fiber.get());
+        let fiber = current::fiber();
         if let Some(fiber) = fiber.filter(|fiber| fiber.wait.read().is_none()) {
             self.record_run(Kind::Resume, None, fiber);
         }
@@ -152,7 +152,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     pub(super) fn record_switch(&self, to: Option<FiberRef>) {
-        let from = current::with(|current| current.fiber.get());
+        let from = current::fiber();
         match (from, to) {
             (_, Some(to)) => self.record_run(if to.is_homed.get() { Kind::Resume } else { Kind::Start }, from, to),
             (Some(from), None) => {

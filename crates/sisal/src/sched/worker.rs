@@ -255,7 +255,7 @@ impl Drop for Uninstall {
 /// Calls `f` with the worker of this thread, if it is one.
 #[inline(always)]
 pub(crate) fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
-    let worker = current::with(|current| current.worker.get()).cast::<Worker>();
+    let worker = current::both().0.cast::<Worker>();
     // SAFETY: set by `install` to a worker that outlives everything that runs on its thread meanwhile, and cleared after.
     f(unsafe { worker.as_ref() })
 }
@@ -263,7 +263,7 @@ pub(crate) fn with_current<R>(f: impl FnOnce(Option<&Worker>) -> R) -> R {
 /// Calls `f` with the worker of this thread and the fiber it runs, if it runs one.
 #[inline(always)]
 pub(crate) fn with_fiber<R>(f: impl FnOnce(Option<(&Worker, FiberRef)>) -> R) -> R {
-    let (worker, fiber) = current::with(|current| (current.worker.get(), current.fiber.get()));
+    let (worker, fiber) = current::both();
     match fiber {
         // SAFETY: as in `with_current`; a fiber runs on a worker.
         Some(fiber) => f(Some((unsafe { &*worker.cast::<Worker>() }, fiber))),
@@ -277,7 +277,7 @@ pub(crate) fn with_fiber<R>(f: impl FnOnce(Option<(&Worker, FiberRef)>) -> R) ->
 /// The reference is used by the fiber that runs alone, which does not keep it beyond its own frames.
 #[inline(always)]
 pub(crate) unsafe fn here<'w>() -> Option<(FiberRef, &'w Worker)> {
-    let (worker, fiber) = current::with(|current| (current.worker.get(), current.fiber.get()));
+    let (worker, fiber) = current::both();
     // SAFETY: as in `with_current`; a fiber runs on a worker.
     fiber.map(|fiber| (fiber, unsafe { &*worker.cast::<Worker>() }))
 }

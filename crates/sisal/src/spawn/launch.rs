@@ -72,18 +72,44 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
     f: F,
 ) -> Result<JoinHandle<T>, SpawnError<F>> {
     worker::with_current(|worker| {
-        let inside = worker.filter(|worker| runtime.is_none_or(|runtime| ptr::eq(&**runtime, &**worker.shared())));
-        let Some(shared) = inside.map(|worker| worker.shared()).or(runtime) else {
-            fork::refuse_in_child();
-            return Err(SpawnError::new(SpawnErrorKind::NoRuntime, f));
+        let (launching, birth) = match Launching::begin(runtime, worker, options, place) {
+            Ok(begun) => begun,
+            Err(kind) => return Err(SpawnError::new(kind, f)),
         };
+        let origin = Origin::here();
+        let fiber = body::allocate(birth, move || origin.call(f));
+        // SAFETY: made with this `T` just now.
+        let handle = unsafe { JoinHandle::new(fiber) };
+        launching.enqueue(fiber, place);
+        Ok(handle)
+    })
+}
+
+/// All of a launch that does not depend on the type of the closure. Inlined all the same: called, it would pass the birth of the fiber through
+/// memory, which takes a third of a spawn. What it calls is not compiled for each closure.
+struct Launching<'a> {
+    shared: &'a Arc<Shared>,
+    /// The caller's worker, if that is one of the same runtime.
+    inside: Option<&'a Worker>,
+    start: Start,
+    is_part: bool,
+}
+
+impl<'a> Launching<'a> {
+    /// What comes before there is a fiber.
+    #[inline(always)]
+    fn begin(
+        runtime: Option<&'a Arc<Shared>>,
+        worker: Option<&'a Worker>,
+        options: Options,
+        place: Place,
+    ) -> Result<(Launching<'a>, Birth), SpawnErrorKind> {
+        let inside = worker.filter(|worker| runtime.is_none_or(|runtime| ptr::eq(&**runtime, &**worker.shared())));
         if inside.is_none() {
             fork::refuse_in_child();
         }
-        let class = match check(shared, inside, &options, place) {
-            Ok(class) => class,
-            Err(kind) => return Err(SpawnError::new(kind, f)),
-        };
+        let shared = inside.map(|worker| worker.shared()).or(runtime).ok_or(SpawnErrorKind::NoRuntime)?;
+        let class = check(shared, inside, &options, place)?;
         let birth = Birth {
             id: inside.map_or_else(|| shared.take_ids(1), Worker::next_id),
             runtime: Arc::as_ptr(shared).cast(),
@@ -91,22 +117,23 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
             pinned: matches!(options.start, Start::Here | Start::On(_)),
             spawned_at: place,
             name: options.name,
-            spawned_by: current::with(|current| current.fiber.get()).filter(|_| inside.is_some()).map(|fiber| fiber.id),
+            spawned_by: current::fiber().filter(|_| inside.is_some()).map(|fiber| fiber.id),
         };
-        let origin = Origin::here();
-        let fiber = body::allocate(birth, move || origin.call(f));
-        if options.is_part {
+        Ok((Launching { shared, inside, start: options.start, is_part: options.is_part }, birth))
+    }
+
+    /// What comes when there is one.
+    #[inline(always)]
+    fn enqueue(&self, fiber: FiberRef, place: Place) {
+        if self.is_part {
             fiber.flags.set_job();
         }
-        // SAFETY: made with this `T` just now.
-        let handle = unsafe { JoinHandle::new(fiber) };
-        let start = options.start.or_what_is_known(shared, inside, place);
-        match inside {
+        let start = self.start.or_what_is_known(self.shared, self.inside, place);
+        match self.inside {
             Some(worker) => enqueue_inside(worker, fiber, start, place),
-            None => shared.enqueue_outside(fiber, start.seen_from_outside()),
+            None => self.shared.enqueue_outside(fiber, start.seen_from_outside()),
         }
-        Ok(handle)
-    })
+    }
 }
 
 /// Checks what can be wrong, and takes a place under `max_fibers`. Nothing is lost if it says no.

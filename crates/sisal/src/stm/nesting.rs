@@ -18,7 +18,7 @@ thread_local! {
 
 /// Whoever calls this.
 pub(super) fn me() -> Key {
-    Key(match current::with(|current| current.fiber.get()) {
+    Key(match current::fiber() {
         Some(fiber) => fiber.as_ptr().addr().get(),
         None => THREAD.with(|thread| ptr::from_ref(thread).addr()),
     })

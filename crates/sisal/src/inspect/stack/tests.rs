@@ -42,7 +42,7 @@ fn one_worker() -> Runtime {
 }
 
 fn this_fiber() -> FiberRef {
-    current::with(|current| current.fiber.get()).unwrap()
+    current::fiber().unwrap()
 }
 
 fn this_runtime() -> Arc<Shared> {

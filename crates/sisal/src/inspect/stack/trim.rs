@@ -189,9 +189,9 @@ mod tests {
             "app::main::{{closure}}",
             "core::ops::function::FnOnce::call_once",
             "sisal::spawn::local::{{closure}}",
+            "sisal::fiber::body::Task<F,T>::call",
             "std::panicking::try::do_call",
             "__rust_try",
-            "sisal::fiber::body::Task<F,T>::run",
             "sisal::sched::dispatch::<impl sisal::sched::worker::Worker>::call",
             "sisal_context::switch::x86_64::root",
         ];
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_call_that_was_inlined_leaves_the_function_that_made_it() {
-        let frames = ["sisal::park::fiber::park", "app::fetch", "sisal::fiber::body::Task<F,T>::run"];
+        let frames = ["sisal::park::fiber::park", "app::fetch", "sisal::fiber::body::Task<F,T>::call"];
         assert_eq!(trimmed(&frames), ["app::fetch"]);
         let frames = ["sisal::park::fiber::park", "sisal::sched::grow::grow", "app::deep", "sisal::fiber::body::run"];
         assert_eq!(trimmed(&frames), ["sisal::sched::grow::grow", "app::deep"]);
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_runs_is_left_whatever_it_calls() {
-        let frames = ["memcpy", "core::slice::copy", "app::busy", "sisal::fiber::body::Task<F,T>::run"];
+        let frames = ["memcpy", "core::slice::copy", "app::busy", "sisal::fiber::body::Task<F,T>::call"];
         assert_eq!(trimmed(&frames), ["memcpy", "core::slice::copy", "app::busy"]);
     }
 
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_stack_of_the_runtime_alone_is_left_as_it_is() {
-        let frames = ["sisal::park::fiber::park", "sisal::time::sleep", "sisal::fiber::body::Task<F,T>::run"];
+        let frames = ["sisal::park::fiber::park", "sisal::time::sleep", "sisal::fiber::body::Task<F,T>::call"];
         assert_eq!(trimmed(&frames), frames);
         assert_eq!(trimmed(&[]), [""; 0]);
     }
