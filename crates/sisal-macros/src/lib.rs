@@ -94,6 +94,7 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 /// ```text
 /// select! {
 ///     recv(receiver) -> message => ..,        // message: Result<T, RecvError>
+///     recv(&mut receiver) -> message => ..,   // of a oneshot, broadcast or watch channel: as its recv, or changed
 ///     send(sender, value) -> result => ..,    // result: Result<(), SendError<T>>
 ///     default => ..,                          // if none can be done at once,
 ///     default(duration) => ..,                // or within that time
@@ -124,6 +125,20 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 ///         recv(receiver) -> message => assert!(message.is_err()),
 ///         send(out, 7) -> sent => assert!(sent.is_ok()),
 ///         default(Duration::from_secs(60)) => unreachable!(),
+///     }
+/// });
+/// ```
+///
+/// The receiver of one message, of what is sent to all, or of changes has to be the select's own meanwhile (see `sisal::chan::Selectable`):
+///
+/// ```
+/// sisal::run(|| {
+///     let (answer, mut answered) = sisal::chan::oneshot();
+///     let (_settings, mut changes) = sisal::chan::watch("old");
+///     sisal::spawn(move || answer.send(42));
+///     sisal::select! {
+///         recv(&mut answered) -> answer => assert_eq!(answer, Ok(42)),
+///         recv(&mut changes) -> _ => unreachable!(),
 ///     }
 /// });
 /// ```

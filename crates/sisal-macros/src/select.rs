@@ -20,7 +20,8 @@
 //!     }
 //! }
 //! ```
-//! The outer match keeps temporaries alive, so that `recv(after(d))` works. The arms are gone before a body runs.
+//! The outer match keeps temporaries alive, so that `recv(after(d))` works. The arms are gone before a body runs. Where a channel is given as
+//! `&mut channel`, it stands in the outer match as it is, and is received from by `recv_mut`.
 
 use crate::arms::{self, Arm, Arms, Operation};
 use crate::{code, copy, copy_expression, group, kinds, refuse};
@@ -40,8 +41,10 @@ fn write(arms: &Arms, tokens: &[TokenTree]) -> TokenStream {
     code(&mut output, "match");
     group(&mut output, Delimiter::Parenthesis, |tuple| {
         for (_, arm) in channels() {
-            code(tuple, "&");
             let inside = contents(&tokens[arm.arguments]);
+            if !is_borrowed_mutably(&inside) {
+                code(tuple, "&");
+            }
             let end = arm.operation.channel_end(&inside);
             group(tuple, Delimiter::Parenthesis, |channel| copy_expression(channel, &inside[..end]));
             code(tuple, ",");
@@ -69,7 +72,11 @@ fn write_choice(output: &mut TokenStream, arms: &Arms, tokens: &[TokenTree]) {
     code(output, "let __sisal_chosen =");
     group(output, Delimiter::Brace, |choice| {
         for (number, arm) in arms.operations.iter().enumerate() {
-            let function = if arm.operation == Operation::Send { "send" } else { "recv" };
+            let function = match arm.operation {
+                Operation::Send => "send",
+                _ if is_borrowed_mutably(&contents(&tokens[arm.arguments])) => "recv_mut",
+                _ => "recv",
+            };
             code(choice, &format!("let mut __sisal_arm_{number} = ::sisal::select::hidden::{function}"));
             group(choice, Delimiter::Parenthesis, |arguments| {
                 code(arguments, &format!("__sisal_channel_{number},"));
@@ -133,6 +140,14 @@ fn write_bodies(output: &mut TokenStream, arms: &Arms, tokens: &[TokenTree]) {
             None => code(matches, "::core::unreachable!(),"),
         }
     });
+}
+
+/// Whether a channel is given as `&mut channel`: then it is not borrowed once more, which would make that a shared one.
+fn is_borrowed_mutably(channel: &[TokenTree]) -> bool {
+    match channel {
+        [TokenTree::Punct(mark), TokenTree::Ident(word), ..] => mark.as_char() == '&' && word.to_string() == "mut",
+        _ => false,
+    }
 }
 
 fn contents(token: &TokenTree) -> Vec<TokenTree> {

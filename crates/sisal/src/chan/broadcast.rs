@@ -14,6 +14,7 @@
 //! Messages are made, copied and dropped with the lock free; a position is passed before its copy is made, so if that
 //! panics, the message counts as received.
 
+mod arm;
 mod error;
 mod future;
 mod receiver;
@@ -107,29 +108,7 @@ impl<T> State<T> {
 /// A channel whose every receiver gets every message that was sent since it subscribed. It keeps the last `capacity` ones: a receiver
 /// that is slower misses some, and is told how many. A send never waits.
 ///
-/// It is no arm of [`select!`](crate::select!). Have a fiber receive, and send on into a [`bounded`](super::bounded) channel, whose receiver is
-/// one; or await it by [`recv_async`](BroadcastReceiver::recv_async), together with other futures:
-///
-/// ```
-/// use sisal::{chan, select};
-/// sisal::run(|| {
-///     let (sender, mut news) = chan::broadcast(8);
-///     let (forward, forwarded) = chan::bounded(0);
-///     sisal::spawn(move || {
-///         while let Ok(message) = news.recv() {
-///             if forward.send(message).is_err() {
-///                 break;
-///             }
-///         }
-///     });
-///     let (_other, others) = chan::bounded::<u32>(1);
-///     sender.send("to all").unwrap();
-///     select! {
-///         recv(forwarded) -> message => assert_eq!(message, Ok("to all")),
-///         recv(others) -> _ => unreachable!(),
-///     }
-/// });
-/// ```
+/// A receiver is an arm of [`select!`](crate::select!) as `recv(&mut receiver)`.
 ///
 /// # Panics
 /// If the capacity is zero.

@@ -49,6 +49,7 @@ pub(crate) mod port;
 mod receiver;
 mod receiving;
 mod rendezvous;
+pub(crate) mod selectable;
 mod sender;
 mod sending;
 #[cfg(feature = "futures")]
@@ -72,6 +73,7 @@ pub use self::{
     pool::{Pool, PoolGuard, PoolTimeoutError, pool},
     receiver::{IntoIter, Iter, Receiver, TryIter},
     receiving::RecvFuture,
+    selectable::Selectable,
     sender::Sender,
     sending::SendFuture,
     watch::{ChangedFuture, WatchReceiver, WatchSender, watch},

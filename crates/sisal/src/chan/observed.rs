@@ -17,6 +17,10 @@
 //! neither made, cloned nor dropped there.
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
 
+mod arm;
+
+pub(super) use self::arm::ObservedArm;
+
 use crate::fiber::task_record::TaskRecord;
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Wait, Waiter, Woken};

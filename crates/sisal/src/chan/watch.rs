@@ -13,6 +13,7 @@
 //! No change is overlooked: the version is raised before the wake, so whoever looks before the wake finds it, and whoever
 //! has joined the list is woken.
 
+mod arm;
 mod future;
 
 pub use self::future::ChangedFuture;
@@ -42,12 +43,19 @@ struct News {
 
 impl News {
     /// Whether there is something newer than `seen`, which moves on; or if nothing will be, that.
-    fn since(&self, seen: &mut u64) -> Option<Result<(), RecvTimeoutError>> {
+    fn since(&self, seen: &mut u64) -> Option<Since> {
         if mem::replace(seen, self.version) != self.version {
-            return Some(Ok(()));
+            return Some(Since::Newer);
         }
-        self.sender_is_gone.then_some(Err(RecvTimeoutError::Closed))
+        self.sender_is_gone.then_some(Since::Gone)
     }
+}
+
+/// What has happened since a receiver has looked.
+enum Since {
+    Newer,
+    /// Nothing newer, and the sender is gone.
+    Gone,
 }
 
 /// Does something when it goes, also by a panic.
@@ -87,9 +95,7 @@ impl<T> Shared<T> {
 /// One value, which the sender changes and receivers look at and wait for changes of. Only the last one is kept: a receiver that is slow
 /// misses those in between.
 ///
-/// It is no arm of [`select!`](crate::select!). Have a fiber wait for changes, and send the values into a channel made by
-/// [`bounded_with`](super::bounded_with) room for one and [`DropOldest`](super::Policy::DropOldest), whose receiver is one, and which also keeps the
-/// last only; or await [`changed_async`](WatchReceiver::changed_async), together with other futures.
+/// A receiver is an arm of [`select!`](crate::select!) as `recv(&mut receiver)`, which receives that there is a newer value.
 ///
 /// ```
 /// sisal::run(|| {
@@ -373,8 +379,8 @@ impl<T> WatchReceiver<T> {
         // Also in vain: whoever tries again and again has to let others have a turn.
         pay_fuel(place);
         match news {
-            Some(Ok(())) => Ok(()),
-            Some(Err(_)) => Err(TryRecvError::Closed),
+            Some(Since::Newer) => Ok(()),
+            Some(Since::Gone) => Err(TryRecvError::Closed),
             None => Err(TryRecvError::Empty),
         }
     }
@@ -392,12 +398,12 @@ impl<T> WatchReceiver<T> {
     }
 
     fn changed_at(&mut self, deadline: impl FnOnce() -> Option<Moment>, place: Place) -> Result<(), RecvTimeoutError> {
-        self.shared.news.wait(|news| news.since(&mut self.seen), deadline, place).unwrap_or_else(|ended| {
-            Err(match ended {
-                Ended::TimedOut => RecvTimeoutError::TimedOut,
-                Ended::Cancelled(cancelled) => RecvTimeoutError::Cancelled(cancelled),
-            })
-        })
+        match self.shared.news.wait(|news| news.since(&mut self.seen), deadline, place) {
+            Ok(Since::Newer) => Ok(()),
+            Ok(Since::Gone) => Err(RecvTimeoutError::Closed),
+            Err(Ended::TimedOut) => Err(RecvTimeoutError::TimedOut),
+            Err(Ended::Cancelled(cancelled)) => Err(RecvTimeoutError::Cancelled(cancelled)),
+        }
     }
 
     fn version(&self) -> u64 {

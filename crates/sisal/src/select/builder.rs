@@ -1,13 +1,15 @@
 //! A select over arms that are known only at run time.
 
 use super::{Patience, select, select_one, try_any};
-use crate::chan::arm::{AnyArm, Arm, RecvArm, SendArm};
-use crate::chan::{Receiver, RecvError, SendError, Sender};
+use crate::chan::arm::{AnyArm, RecvArm, SendArm};
+use crate::chan::selectable::ArmFor;
+use crate::chan::{Receiver, RecvError, Selectable, SendError, Sender};
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::park::me;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use std::fmt;
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
@@ -37,7 +39,7 @@ trait Operation<R> {
     /// Makes the arm.
     fn prepare(&mut self);
     /// The arm that was made.
-    fn arm(&self) -> &dyn Arm;
+    fn arm(&mut self) -> AnyArm<'_>;
     /// It was chosen: calls the function with its result.
     fn run(&mut self) -> R;
     /// It was not: takes the arm apart.
@@ -57,8 +59,29 @@ struct Send<'a, T, M, F> {
     then: F,
 }
 
-fn prepared<A>(arm: &Option<A>) -> &A {
-    arm.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: an arm is used between its making and its end"))
+/// A receive by a receiver that the select has to itself. Its arm is made once: it keeps the receiver.
+struct ReceiveAlone<A, T, F> {
+    arm: A,
+    then: F,
+    received: PhantomData<fn(T)>,
+}
+
+fn prepared<A>(arm: &mut Option<A>) -> &mut A {
+    arm.as_mut().unwrap_or_else(|| unreachable!("INVARIANT: an arm is used between its making and its end"))
+}
+
+impl<T, R, A: ArmFor<T>, F: FnMut(T) -> R> Operation<R> for ReceiveAlone<A, T, F> {
+    fn prepare(&mut self) {}
+
+    fn arm(&mut self) -> AnyArm<'_> {
+        self.arm.any()
+    }
+
+    fn run(&mut self) -> R {
+        (self.then)(self.arm.take())
+    }
+
+    fn discard(&mut self) {}
 }
 
 impl<T, R, F: FnMut(Result<T, RecvError>) -> R> Operation<R> for Receive<'_, T, F> {
@@ -66,12 +89,12 @@ impl<T, R, F: FnMut(Result<T, RecvError>) -> R> Operation<R> for Receive<'_, T, 
         self.arm = Some(RecvArm::new(self.receiver));
     }
 
-    fn arm(&self) -> &dyn Arm {
-        prepared::<_>(&self.arm) as &dyn Arm
+    fn arm(&mut self) -> AnyArm<'_> {
+        prepared(&mut self.arm).any()
     }
 
     fn run(&mut self) -> R {
-        let result = prepared(&self.arm).take();
+        let result = prepared(&mut self.arm).take();
         (self.then)(result)
     }
 
@@ -85,12 +108,12 @@ impl<T, R, M: FnMut() -> T, F: FnMut(Result<(), SendError<T>>) -> R> Operation<R
         self.arm = Some(SendArm::new(self.sender, (self.message)()));
     }
 
-    fn arm(&self) -> &dyn Arm {
-        prepared::<_>(&self.arm) as &dyn Arm
+    fn arm(&mut self) -> AnyArm<'_> {
+        prepared(&mut self.arm).any()
     }
 
     fn run(&mut self) -> R {
-        let result = prepared(&self.arm).take();
+        let result = prepared(&mut self.arm).take();
         (self.then)(result)
     }
 
@@ -122,6 +145,26 @@ impl<'a, R: 'a> Select<'a, R> {
     /// ```
     pub fn recv<T>(&mut self, receiver: &'a Receiver<T>, then: impl FnMut(Result<T, RecvError>) -> R + 'a) -> usize {
         self.add(Receive { receiver, arm: None, then })
+    }
+
+    /// As [`recv`](Self::recv), for a receiver that the select has to itself, as those of [`oneshot`](crate::chan::oneshot()),
+    /// [`broadcast`](crate::chan::broadcast()) and [`watch`](crate::chan::watch()).
+    ///
+    /// ```
+    /// let mut news: Vec<_> = (0..10).map(|_| sisal::chan::broadcast(1)).collect();
+    /// news[7].0.send("seven").unwrap();
+    /// let mut select = sisal::Select::new();
+    /// for (number, (_, receiver)) in news.iter_mut().enumerate() {
+    ///     select.recv_mut(receiver, move |message| (number, message.unwrap()));
+    /// }
+    /// assert_eq!(select.wait(), (7, "seven"));
+    /// assert_eq!(select.try_wait(), None);
+    /// ```
+    pub fn recv_mut<S: Selectable>(&mut self, receiver: &'a mut S, then: impl FnMut(S::Received) -> R + 'a) -> usize
+    where
+        S::Received: 'a,
+    {
+        self.add(ReceiveAlone { arm: receiver.arm(), then, received: PhantomData })
     }
 
     /// Adds a send, and returns its number. `message` makes the message anew for each wait; if another arm is chosen, it is dropped.
@@ -228,8 +271,8 @@ impl<'a, R: 'a> Select<'a, R> {
         index.map(|index| self.operations[index].run())
     }
 
-    fn select(&self, patience: Patience, place: Place) -> Option<usize> {
-        let arms: Vec<AnyArm<'_>> = self.operations.iter().map(|operation| AnyArm(operation.arm())).collect();
+    fn select(&mut self, patience: Patience, place: Place) -> Option<usize> {
+        let arms: Vec<AnyArm<'_>> = self.operations.iter_mut().map(|operation| operation.arm()).collect();
         if let [AnyArm(only)] = arms[..] {
             return select_one(only, patience, place);
         }

@@ -2,7 +2,8 @@
 
 use super::{Patience, select, select_one, try_any};
 pub use crate::chan::arm::{AnyArm, RecvArm, SendArm};
-use crate::chan::{Receiver, Sender};
+use crate::chan::selectable::ArmFor;
+use crate::chan::{Receiver, Selectable, Sender};
 use crate::fiber::waiter::{Wait, Waiter};
 use crate::park::me;
 use crate::prim::clock::Moment;
@@ -13,6 +14,28 @@ use std::time::Duration;
 #[inline]
 pub fn recv<T>(receiver: &Receiver<T>) -> RecvArm<'_, T> {
     RecvArm::new(receiver)
+}
+
+/// As [`recv`], by a reference of its own.
+#[inline]
+pub fn recv_mut<R: Selectable>(receiver: &mut R) -> MutArm<'_, R> {
+    MutArm(receiver.arm())
+}
+
+/// The arm of a receiver that the select has to itself.
+pub struct MutArm<'a, R: Selectable + 'a>(R::Arm<'a>);
+
+impl<R: Selectable> MutArm<'_, R> {
+    #[inline]
+    pub fn any(&mut self) -> AnyArm<'_> {
+        self.0.any()
+    }
+
+    /// What came of it. It must have been chosen, and is asked once.
+    #[inline]
+    pub fn take(&self) -> R::Received {
+        self.0.take()
+    }
 }
 
 #[inline]

@@ -21,6 +21,8 @@
 mod builder;
 #[doc(hidden)]
 pub mod hidden;
+#[cfg(all(test, loom))]
+mod loom_models;
 mod order;
 
 pub use self::builder::Select;
@@ -214,111 +216,5 @@ fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> 
                 return Some(0);
             }
         }
-    }
-}
-
-#[cfg(all(test, loom))]
-mod loom_models {
-    use super::hidden::{recv, send, wait};
-    use crate::chan::bounded;
-    use std::collections::HashSet;
-    use std::sync::Mutex;
-
-    fn check(model: impl Fn() + Sync + Send + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(2);
-        builder.check(model);
-    }
-
-    /// Two senders at two channels and one select over both, twice: each item comes once, by its own arm. Reached: either first.
-    fn receive_both(capacity: usize) {
-        let seen: &'static Mutex<HashSet<usize>> = Box::leak(Box::default());
-        check(move || {
-            let (one, first) = bounded(capacity);
-            let (two, second) = bounded(capacity);
-            let senders = [(one.clone(), 1), (two.clone(), 2)]
-                .map(|(sender, item)| loom::thread::spawn(move || sender.send(item).unwrap()));
-            let mut received: Vec<usize> = (0..2)
-                .map(|_| {
-                    let (mut arm_one, mut arm_two) = (recv(&first), recv(&second));
-                    match wait([arm_one.any(), arm_two.any()]) {
-                        0 => arm_one.take().unwrap(),
-                        _ => arm_two.take().unwrap(),
-                    }
-                })
-                .collect();
-            senders.into_iter().for_each(|sender| sender.join().unwrap());
-            seen.lock().unwrap().insert(received[0]);
-            received.sort_unstable();
-            assert_eq!(received, [1, 2]);
-        });
-        assert_eq!(seen.lock().unwrap().len(), 2);
-    }
-
-    #[test]
-    fn loom_select_of_rendezvous_takes_every_item_once() {
-        receive_both(0);
-    }
-
-    #[test]
-    fn loom_select_of_buffered_takes_every_item_once() {
-        receive_both(1);
-    }
-
-    /// Two selects, one that sends by the first channel or receives from the second, and one the other way round: they meet at exactly one.
-    #[test]
-    fn loom_select_meets_select() {
-        let seen: &'static Mutex<HashSet<usize>> = Box::leak(Box::default());
-        check(move || {
-            let (one_in, one_out) = bounded(0);
-            let (two_in, two_out) = bounded(0);
-            let other = {
-                let (one_out, two_in) = (one_out.clone(), two_in.clone());
-                loom::thread::spawn(move || {
-                    // The other channel first, or they would always meet at the same.
-                    let (mut receive, mut give) = (recv(&one_out), send(&two_in, 2));
-                    match wait([give.any(), receive.any()]) {
-                        0 => give.take().map(|()| 0).unwrap(),
-                        _ => receive.take().unwrap(),
-                    }
-                })
-            };
-            let (mut give, mut receive) = (send(&one_in, 1), recv(&two_out));
-            let mine = match wait([give.any(), receive.any()]) {
-                0 => give.take().map(|()| 0).unwrap(),
-                _ => receive.take().unwrap(),
-            };
-            let others = other.join().unwrap();
-            assert!((mine, others) == (0, 1) || (mine, others) == (2, 0), "{mine} and {others}");
-            seen.lock().unwrap().insert(mine);
-        });
-        assert_eq!(seen.lock().unwrap().len(), 2, "at one, and at the other");
-    }
-
-    /// A select against the close of one channel and a send to the other: it runs one arm, and the item is not lost.
-    #[test]
-    fn loom_select_against_close_and_send() {
-        let seen: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
-        check(move || {
-            let (one, first) = bounded::<usize>(0);
-            let (two, second) = bounded::<usize>(1);
-            let closer = loom::thread::spawn(move || drop(one));
-            let sender = loom::thread::spawn(move || two.send(7).unwrap());
-            let (mut arm_one, mut arm_two) = (recv(&first), recv(&second));
-            let closed = match wait([arm_one.any(), arm_two.any()]) {
-                0 => arm_one.take().is_err(),
-                _ => {
-                    assert_eq!(arm_two.take(), Ok(7));
-                    false
-                }
-            };
-            closer.join().unwrap();
-            sender.join().unwrap();
-            if closed {
-                assert_eq!(second.recv(), Ok(7), "still there");
-            }
-            seen.lock().unwrap().insert(closed);
-        });
-        assert_eq!(seen.lock().unwrap().len(), 2);
     }
 }

@@ -7,4 +7,5 @@ mod basics;
 mod builder;
 mod fairness;
 mod meeting;
+mod receivers;
 mod syntax;

@@ -4,7 +4,7 @@ use crate::common::flavours::FLAVOURS;
 use crate::common::places::{self, Place};
 use crate::common::storm::{race, racer};
 use crate::common::{in_background, in_main_fiber, rounds, until, with_workers};
-use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded, never};
+use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded, broadcast, never, oneshot, watch};
 use sisal::{Select, join_all, select, spawn, spawn_on};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -385,6 +385,73 @@ fn selects_whose_channels_come_and_go_leave_nothing_behind() {
             (0..count).for_each(|_| steady.send(()).unwrap());
             drop(steady);
             assert_eq!(join_all(takers).into_iter().map(Result::unwrap).sum::<u64>(), count);
+        });
+    });
+}
+
+/// What comes by four ways at the same moment, each once, is received by selects over all of them.
+#[test]
+fn selects_over_receivers_of_every_kind_lose_nothing() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for round in 0..rounds(2_000) {
+                let (answer, mut answered) = oneshot();
+                let (speaker, mut news) = broadcast(1);
+                let (settings, mut changes) = watch(0);
+                let (tx, rx) = bounded(0);
+                let hold = Arc::new(());
+                let message = Arc::clone(&hold);
+                let receive = racer(move || {
+                    let mut left = [true; 4];
+                    while left.contains(&true) {
+                        // One that has ended is always ready, and a wait for it no wait.
+                        let (was, it) = select! {
+                            recv(&mut answered) -> answer => (answer.is_ok(), 0),
+                            recv(&mut news) -> message => (message == Ok(round), 1),
+                            recv(&mut changes) -> changed => (changed.is_ok() && changes.get() == round, 2),
+                            recv(rx) -> message => (message == Ok(round), 3),
+                        };
+                        assert!(!was || std::mem::take(&mut left[it]), "each comes once");
+                    }
+                });
+                let senders = [
+                    racer(move || answer.send(message).unwrap()),
+                    racer(move || _ = speaker.send(round).unwrap()),
+                    racer(move || tx.send(round).unwrap()),
+                    // Zero is what it was, and would be told of as a change all the same.
+                    racer(move || _ = settings.send(round)),
+                ];
+                race(workers, round, senders.into_iter().chain([receive]));
+                assert_eq!(Arc::strong_count(&hold), 1, "the message was dropped");
+            }
+        });
+    });
+}
+
+/// A select that another arm ends, and whose frame is left at once, while the only sender of a message looks for its record.
+#[test]
+fn a_select_that_is_over_is_not_looked_at_by_a_late_sender() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for round in 0..rounds(5_000) {
+                let (sender, mut receiver) = oneshot();
+                let (tx, rx) = bounded(0);
+                let receive = racer(move || {
+                    let is_first = select! {
+                        recv(&mut receiver) -> message => message == Ok(round),
+                        recv(rx) -> message => message != Ok(round),
+                    };
+                    // The same places in memory, for something else.
+                    let frame = std::hint::black_box([round; 64]);
+                    let rest = if is_first { rx.recv() } else { receiver.recv() };
+                    assert_eq!((rest, frame), (Ok(round), [round; 64]));
+                });
+                race(
+                    workers,
+                    round,
+                    [receive, racer(move || sender.send(round).unwrap()), racer(move || tx.send(round).unwrap())],
+                );
+            }
         });
     });
 }

@@ -2,12 +2,13 @@
 #![allow(unsafe_code, reason = "the wait is shared memory, owned as the word says")]
 
 use crate::fiber::end::Freeing;
-use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::waiter::{ClaimToken, Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{me, unpark};
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering};
 use crate::prim::cell::UnsafeCell;
 use crate::prim::task_parker::TaskParker;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -22,7 +23,32 @@ pub(super) const RECEIVER_GONE: usize = 8;
 /// Where the two sides meet: the word and the wait.
 pub(super) struct Meeting {
     word: AtomicUsize,
-    wait: UnsafeCell<Option<Wait<Who>>>,
+    wait: UnsafeCell<Option<Waits>>,
+}
+
+/// How the receiver waits.
+enum Waits {
+    /// For this message alone.
+    Alone(Wait<Who>),
+    /// As an arm of a select, whose record is in the frame of that.
+    Arm(NonNull<Waiter<Who>>),
+}
+
+impl Waits {
+    /// Ends the wait, if nothing else has.
+    ///
+    /// # Safety
+    /// The record of an arm is there: WAITED has become something else by the caller, who has not set SENDER_GONE.
+    unsafe fn claim(&self) -> Option<ClaimToken<Who>> {
+        match self {
+            Waits::Alone(wait) => wait.claim(Woken::Object(0)),
+            // SAFETY: the caller's promise; whoever is sent to, or told of the end, in its place is kept from leaving by the same.
+            Waits::Arm(waiter) => unsafe {
+                let waiter = waiter.as_ref();
+                waiter.claim_in_place().then(|| waiter.claimant())
+            },
+        }
+    }
 }
 
 /// How the sender's part ended.
@@ -63,8 +89,9 @@ impl Meeting {
     /// WAITED has become `how`: wakes the receiver, if nothing else has, and goes.
     #[cold]
     fn wake(&self, how: usize) -> Freeing {
-        // SAFETY: the receiver writes the wait in EMPTY only, and the word will not be EMPTY again.
-        let claimed = self.wait.with(|wait| unsafe { (*wait).as_ref() }.and_then(|wait| wait.claim(Woken::Object(0))));
+        // SAFETY: the receiver writes the wait in EMPTY only, and the word will not be EMPTY again. One that is the arm of a select does not leave its
+        // frame before it sees SENDER_GONE.
+        let claimed = self.wait.with(|wait| unsafe { (*wait).as_ref().and_then(|wait| wait.claim()) });
         match claimed {
             Some(receiver) => {
                 // ORDERING: Release pairs with the Acquire of `leave`: our look at the wait comes before the freeing. It need not be an
@@ -87,15 +114,15 @@ impl Meeting {
     /// The receiver waits, by what `park` does with its wait. `Object` means that the sender is done, anything else that it is not.
     pub(super) fn wait_by(&self, park: impl FnOnce(&Wait<Who>) -> Woken) -> Woken {
         // SAFETY: the word is EMPTY or the sender is done without having found a wait, so nobody else looks.
-        self.wait.with_mut(|wait| unsafe { *wait = Some(Wait::new(me())) });
+        self.wait.with_mut(|wait| unsafe { *wait = Some(Waits::Alone(Wait::new(me()))) });
         // ORDERING: Release pairs with the Acquire of `end`: the sender finds the wait.
         if self.word.compare_exchange(EMPTY, WAITED, Ordering::Release, Ordering::Relaxed).is_err() {
             return Woken::Object(0);
         }
         // SAFETY: we have written it, and nobody writes it while we wait.
         let woken = self.wait.with(|wait| match unsafe { (*wait).as_ref() } {
-            Some(wait) => park(wait),
-            None => unreachable!("INVARIANT: written above"),
+            Some(Waits::Alone(wait)) => park(wait),
+            _ => unreachable!("INVARIANT: written above"),
         });
         match woken {
             Woken::Object(_) => woken,
@@ -112,7 +139,7 @@ impl Meeting {
     pub(super) fn enlist_task(&self, waker: Waker) -> bool {
         let who = Who::Task(Arc::new(TaskParker::new(waker)));
         // SAFETY: as in `wait_by`.
-        self.wait.with_mut(|wait| unsafe { *wait = Some(Wait::new(who)) });
+        self.wait.with_mut(|wait| unsafe { *wait = Some(Waits::Alone(Wait::new(who))) });
         // ORDERING: as in `wait_by`.
         self.word.compare_exchange(EMPTY, WAITED, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -120,9 +147,12 @@ impl Meeting {
     /// Calls `f` with the wait of a task and its parker. For the receiver, after [`enlist_task`](Self::enlist_task).
     pub(super) fn with_task<R>(&self, f: impl FnOnce(&Wait<Who>, &TaskParker) -> R) -> R {
         // SAFETY: only the receiver writes it, which is the caller.
-        self.wait.with(|wait| match unsafe { (*wait).as_ref() }.map(|wait| (wait, wait.who())) {
-            Some((wait, Who::Task(parker))) => f(wait, parker),
-            _ => unreachable!("INVARIANT: the receiver was enlisted as a task"),
+        self.wait.with(|wait| match unsafe { (*wait).as_ref() } {
+            Some(Waits::Alone(wait)) => match wait.who() {
+                Who::Task(parker) => f(wait, parker),
+                _ => unreachable!("INVARIANT: the receiver was enlisted as a task"),
+            },
+            _ => unreachable!("INVARIANT: the receiver was enlisted"),
         })
     }
 
@@ -135,8 +165,33 @@ impl Meeting {
             self.with_task(|_, parker| parker.withdraw());
             return;
         }
+        self.wait_for_sender();
+    }
+
+    /// The receiver waits as an arm of a select; false if the sender is done.
+    ///
+    /// # Safety
+    /// If it waits, the record stays where it is until it was [taken off](Self::delist_arm), or its wait was ended by this.
+    #[must_use]
+    pub(super) unsafe fn enlist_arm(&self, waiter: &Waiter<Who>) -> bool {
+        // SAFETY: as in `wait_by`.
+        self.wait.with_mut(|wait| unsafe { *wait = Some(Waits::Arm(NonNull::from(waiter))) });
+        // ORDERING: as in `wait_by`.
+        self.word.compare_exchange(EMPTY, WAITED, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// The receiver waits no more, and its record is its own again.
+    pub(super) fn delist_arm(&self) {
+        // Relaxed: the sender has not looked at the record.
+        if self.word.compare_exchange(WAITED, EMPTY, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            self.wait_for_sender();
+        }
+    }
+
+    /// The sender has found a wait, and is about to go, having looked at that.
+    fn wait_for_sender(&self) {
         let mut backoff = Backoff::new();
-        // ORDERING: Acquire pairs with the Release in `wake`: the sender's look at the wait comes before what we do.
+        // ORDERING: Acquire pairs with the Release in `wake` and `leave`: the sender's look at the wait comes before what we do.
         while self.word.load(Ordering::Acquire) & SENDER_GONE == 0 {
             backoff.pause();
         }

@@ -26,6 +26,9 @@
 //!   has not been unparked, the waker is exchanged. Before it does anything else, a receiver that was polled takes its wait back: it
 //!   claims it, and exchanges WAITED for EMPTY. If the sender was quicker with the claim, it sets SENDER_GONE as its next step;
 //!   that is waited for actively, because a task, unlike a thread or fiber, does not sleep until it is unparked.
+//! - *Select* (the receiver as an arm): as receive, with a record in the frame of the select, which the block points to, and without the park.
+//!   When the select is over, and was not ended by this arm, WAITED is exchanged for EMPTY: the record is the select's own again. If that fails, the
+//!   sender has found the record, and sets SENDER_GONE when it has looked at it; that is waited for actively.
 //! - *Drop of the receiver*: exchange EMPTY for RECEIVER_GONE; or, if there is a value, take it, go, and drop it.
 //!
 //! Why no wake is lost: the receiver parks after EMPTY became WAITED, and the sender's exchange then finds WAITED. Why the wait
@@ -33,9 +36,10 @@
 //! (it does so in EMPTY only) nor frees the block.
 //!
 //! # What is where
-//! The block and its two sides are here, the word and the wait in `meeting`, the receiver as a future in `future`.
+//! The block and its two sides are here, the word and the wait in `meeting`, the receiver as a future in `future`, and as an arm in `arm`.
 #![allow(unsafe_code, reason = "the block is shared memory, owned as its word says")]
 
+mod arm;
 mod future;
 #[cfg(all(test, loom))]
 mod loom_models;
@@ -86,8 +90,7 @@ unsafe fn free<T>(block: NonNull<Block<T>>) {
 
 /// A channel for one message.
 ///
-/// It is no arm of [`select!`](crate::select!). Where one of several answers counts, make it a [`bounded`](super::bounded) channel with room
-/// for one message, whose receiver is one; or await the receiver, which is a future.
+/// The receiver is an arm of [`select!`](crate::select!) as `recv(&mut receiver)`, and a future.
 ///
 /// ```
 /// sisal::run(|| {

@@ -1,6 +1,6 @@
 //! Waiting for a change as a task, by [observing](crate::chan::observed::Observing) the version.
 
-use super::WatchReceiver;
+use super::{Since, WatchReceiver};
 use crate::chan::error::RecvError;
 use crate::chan::observed::Observing;
 use std::fmt;
@@ -40,9 +40,10 @@ impl<T> Future for ChangedFuture<'_, T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), RecvError>> {
         let ChangedFuture { receiver, observing } = self.get_mut();
         let seen = &mut receiver.seen;
-        observing
-            .poll(&receiver.shared.news, |news| news.since(seen), context)
-            .map(|news| news.map_err(|_| RecvError::Closed))
+        observing.poll(&receiver.shared.news, |news| news.since(seen), context).map(|since| match since {
+            Since::Newer => Ok(()),
+            Since::Gone => Err(RecvError::Closed),
+        })
     }
 }
 
