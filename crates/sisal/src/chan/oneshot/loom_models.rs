@@ -2,6 +2,8 @@
 #![allow(unsafe_code, reason = "the block is shared memory, owned as its word says")]
 
 use super::*;
+use crate::fiber::waiter::{Wait, Waiter};
+use crate::park::me;
 use crate::prim::atomic::Ordering;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize as Counter;
@@ -98,8 +100,32 @@ fn receive(how: &'static str, mut receiver: OneReceiver<Message>) -> &'static st
                 Poll::Pending => after(poll(&mut receiver, &waker)),
             }
         }
+        "is an arm" => be_an_arm(receiver),
         _ => "gone",
     }
+}
+
+/// An arm of a select that is over at once. When it is taken off, nobody looks at its record any more.
+fn be_an_arm(receiver: OneReceiver<Message>) -> &'static str {
+    let wait = Wait::new(me());
+    let waiter = Waiter::new(&wait, 0);
+    let block = receiver.block.unwrap();
+    // SAFETY: the receiver is not gone.
+    let meeting = unsafe { &block.as_ref().meeting };
+    // SAFETY: taken off below, or its wait ended by the sender.
+    if !unsafe { meeting.enlist_arm(&waiter) } {
+        return "done before";
+    }
+    if wait.claim_own(Woken::Deadline) {
+        meeting.delist_arm();
+        assert!(!meeting.is_looked_at(), "the record is our own");
+        return "over";
+    }
+    let place = Location::caller();
+    let waiting = Waiting { reason: Reason::Receive, object: Object::NONE, place, deadline: None, cancellable: true };
+    assert_eq!(park(&wait, &waiting), Woken::Object(0), "the sender has been faster: its unpark is on its way");
+    assert!(!meeting.is_looked_at(), "the record is our own");
+    "woken"
 }
 
 fn send(sends: bool, sender: OneSender<Message>, drops: &Arc<Counter>) -> &'static str {
@@ -165,4 +191,16 @@ fn loom_oneshot_future_meets_every_sender() {
     );
     assert_eq!(check(false, "polls and receives"), HashSet::from([("gone", "closed")]));
     assert_eq!(check(false, "awaits"), HashSet::from([("gone", "closed")]));
+}
+
+#[test]
+fn loom_oneshot_arm_meets_every_sender() {
+    assert_eq!(
+        check(true, "is an arm"),
+        HashSet::from([("sent", "done before"), ("sent", "over"), ("got it back", "over"), ("sent", "woken")])
+    );
+    assert_eq!(
+        check(false, "is an arm"),
+        HashSet::from([("gone", "done before"), ("gone", "over"), ("gone", "woken")])
+    );
 }

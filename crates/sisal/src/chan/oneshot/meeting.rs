@@ -197,6 +197,13 @@ impl Meeting {
         }
     }
 
+    /// Whether the sender may be looking at the wait.
+    #[cfg(all(test, loom))]
+    pub(super) fn is_looked_at(&self) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        [SENT, CLOSED].contains(&(word & STATES)) && word & SENDER_GONE == 0
+    }
+
     /// The receiver goes before the sender is done; false if that is done.
     #[must_use]
     pub(super) fn go_unserved(&self) -> bool {
