@@ -200,6 +200,8 @@ impl Runtime {
     /// Runs `f` in a fiber of this runtime and returns what it returns. The caller waits: a thread blocks, a fiber of another
     /// runtime parks. In a fiber of this runtime, `f` is just called. `f` may borrow from the caller.
     ///
+    /// What the caller is inside of, as a [`timeout`](crate::timeout) or a [`CancelToken`](crate::CancelToken), reaches `f`.
+    ///
     /// # Panics
     /// If `f` panics, its panic goes on here. If the runtime is stopping, so that `f` was not run.
     ///
@@ -216,12 +218,15 @@ impl Runtime {
             return f();
         }
         let place = Location::caller();
-        // SAFETY: both are `Send`. What `f` borrows outlives the fiber, since we don't return before it has ended: the wait
-        // below goes on until then, also if it is cancelled.
-        let handle = unsafe { launch(Some(shared), Options::default(), place, f) };
-        let handle = handle.unwrap_or_else(|error| panic!("sisal: {error}"));
-        handle.wait_uncancelled(place);
-        match handle.take_outcome() {
+        let outcome = scope::lend(|lent| {
+            // SAFETY: both are `Send`. What `f` borrows outlives the fiber, and so does what is lent, since we don't return before it has ended:
+            // the wait below goes on until then, also if it is cancelled.
+            let handle = unsafe { launch(Some(shared), Options::default(), place, || scope::inside_of(lent, f)) };
+            let handle = handle.unwrap_or_else(|error| panic!("sisal: {error}"));
+            handle.wait_uncancelled(place);
+            handle.take_outcome()
+        });
+        match outcome {
             Ok(value) => value,
             Err(JoinError::Panicked(panic)) => panic.resume(),
             Err(error) => panic!("sisal: Runtime::run: {error}"),

@@ -10,6 +10,7 @@ use common::{WORKERS, child};
 use sisal::chan::ordered;
 use sisal::{Runtime, in_fiber, par};
 use std::panic::{catch_unwind, resume_unwind};
+use std::time::Duration;
 use work::{Numbers, fibonacci, on_threads, trees};
 
 /// Panics when it is dropped.
@@ -48,6 +49,22 @@ fn threads_run_parallel_work_in_the_default_runtime() {
                 scope.spawn(|| assert_eq!(par::iter(0..100_000u64).sum::<u64>(), 4_999_950_000));
             }
         });
+
+        // What ends waits on the thread ends those in the runtime.
+        let waits = || sisal::sleep(common::LONG).is_err();
+        let all: [&dyn Fn() -> bool; 5] = [
+            &|| par::join(waits, waits) == (true, true),
+            &|| par::iter(0..4).grain(1).all(|_| waits()),
+            &|| par::scope(|scope| scope.spawn(|_| assert!(waits()))) == (),
+            &|| par::broadcast(|_| waits()) == [true, true],
+            &|| sisal::shield(|| par::join(|| sisal::sleep(Duration::from_millis(1)), || ()).0.is_ok()),
+        ];
+        for is_ended in all {
+            assert!(sisal::timeout(Duration::from_millis(2), is_ended));
+            let token = sisal::CancelToken::new();
+            token.cancel();
+            assert!(token.run(is_ended));
+        }
 
         // What is too little to be divided stays on the thread, unless closures might want to be in a fiber.
         let spawned = || handle.stats().spawned;

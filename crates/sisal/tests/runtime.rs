@@ -6,7 +6,7 @@ use common::watchdog::guarded;
 use common::{background, child, fixed, linux, until, with_workers};
 use sisal::chan::{after, bounded};
 use sisal::net::TcpListener;
-use sisal::{Handle, Runtime, join_all, select, sleep, spawn, spawn_local, yield_now};
+use sisal::{Cause, Handle, Runtime, join_all, select, sleep, spawn, spawn_local, yield_now};
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -127,6 +127,46 @@ fn run_on_another_runtime_parks_the_fiber_and_not_its_worker() {
             waker.join().unwrap();
         });
         common::shut_down(here);
+        common::shut_down(there);
+    });
+}
+
+#[test]
+fn what_ends_the_waits_of_the_caller_ends_those_of_what_it_runs_elsewhere() {
+    guarded(|| {
+        let there = background(2);
+        let waits = || sisal::sleep(common::LONG).unwrap_err().cause;
+        let limited = || sisal::timeout(Duration::from_millis(2), || there.run(waits));
+        let cancelled = || {
+            let token = sisal::CancelToken::new();
+            thread::scope(|scope| {
+                scope.spawn(|| token.cancel());
+                token.run(|| there.run(waits))
+            })
+        };
+        let from_a_fiber = || fixed(1).run(|| (limited(), cancelled())).unwrap();
+        assert_eq!((limited(), cancelled()), (Cause::Deadline, Cause::Request));
+        assert_eq!(from_a_fiber(), (Cause::Deadline, Cause::Request));
+        // So does the end of the caller itself, and what a shield keeps off is kept off there.
+        let (began, begin) = bounded(1);
+        let asked = fixed(1).run(|| {
+            sisal::nursery(|n| {
+                let child = n.spawn(|| {
+                    let run = || {
+                        began.send(()).unwrap();
+                        waits()
+                    };
+                    Ok::<_, ()>(there.run(run))
+                });
+                begin.recv().unwrap();
+                child.cancel();
+                child.wait().unwrap();
+                Ok(child.join().unwrap())
+            })
+        });
+        assert_eq!(asked.unwrap(), Ok(Cause::Request));
+        let nap = || sisal::sleep(Duration::from_millis(1));
+        assert!(sisal::timeout(Duration::ZERO, || sisal::shield(|| there.run(nap))).is_ok());
         common::shut_down(there);
     });
 }

@@ -50,3 +50,10 @@ fn a_pipe_that_nobody_reads_is_told_if_its_signal_is_ignored() {
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdout: Broken pipe\n"), "{arguments}");
     }
 }
+
+#[test]
+fn a_limit_of_fibers_in_the_environment_is_for_others() {
+    let directory = Directory::new();
+    let ran = shell(&directory, "export SISAL_MAX_FIBERS=2; head -c 3000000 /dev/zero | gz -c | gz -dc | wc -c");
+    assert_eq!(ran.stdout.trim_ascii(), b"3000000");
+}

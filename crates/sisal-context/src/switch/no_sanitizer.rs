@@ -30,3 +30,7 @@ pub fn close(_stack: Stack) {}
 /// Does nothing.
 #[inline(always)]
 pub fn let_go(_stack: Stack) {}
+
+/// Does nothing.
+#[inline(always)]
+pub fn take_up() {}

@@ -17,7 +17,7 @@ unsafe extern "C" {
     fn __tsan_release(object: *mut u8);
 }
 
-/// What was done on a stack that is let go of comes before what is done on one that is used anew. Within a runtime the lock of its depot says so. But
+/// What was done on stacks that were let go of comes before what is done on those that are taken up. Within a runtime the lock of its depot says so. But
 /// the kernel gives the addresses of one runtime to the next, by system calls that the sanitizer does not see.
 static KERNEL: u8 = 0;
 
@@ -71,11 +71,8 @@ pub fn start_return(_stack: Option<Stack>) {}
 
 /// `stack` is used anew.
 pub fn fresh(stack: Stack) {
-    // SAFETY: it is mapped, and nothing on it is in use. The other is only a name.
-    unsafe {
-        __tsan_acquire((&raw const KERNEL).cast_mut());
-        place(stack).write(__tsan_create_fiber(0));
-    }
+    // SAFETY: it is mapped, and nothing on it is in use.
+    unsafe { place(stack).write(__tsan_create_fiber(0)) };
 }
 
 /// `stack` is out of use, until it is used [anew](fresh).
@@ -88,4 +85,10 @@ pub fn close(stack: Stack) {
 pub fn let_go(_stack: Stack) {
     // SAFETY: only a name.
     unsafe { __tsan_release((&raw const KERNEL).cast_mut()) };
+}
+
+/// Stacks have been taken up that others may have [let go](let_go) of.
+pub fn take_up() {
+    // SAFETY: only a name.
+    unsafe { __tsan_acquire((&raw const KERNEL).cast_mut()) };
 }

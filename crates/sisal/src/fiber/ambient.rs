@@ -36,17 +36,17 @@ impl Scope {
         self.node.iter().chain(above).any(CancelNode::is_open)
     }
 
-    /// A scope that follows `parents`, which have to outlive it; and that ends by itself, if it `expires`.
+    /// A scope that follows `parents`, which have to outlive it; and that ends by itself at `expiry`.
     pub(crate) fn new(
         owner: Who,
         outer: Option<NonNull<Scope>>,
         parents: [Option<NonNull<CancelNode>>; 2],
-        expires: bool,
+        expiry: Moment,
     ) -> Scope {
         // SAFETY: they outlive the scope.
         let above = || parents.iter().flatten().map(|parent| unsafe { parent.as_ref() });
-        let is_limited = expires || above().any(CancelNode::is_limited);
-        let node = if is_limited { CancelNode::limited(Some(owner)) } else { CancelNode::new(Some(owner)) };
+        let limit = above().map(CancelNode::limit).fold(expiry, Moment::min);
+        let node = CancelNode::until(limit, Some(owner));
         // SAFETY: the scope around this one is not left before it.
         let is_open_around = outer.is_some_and(|outer| unsafe { outer.as_ref() }.is_open());
         if is_open_around || above().any(CancelNode::is_open) {

@@ -22,6 +22,7 @@
 use super::who::Who;
 use crate::prim::atomic::{AtomicU32, Ordering};
 use crate::prim::cancel::Cause;
+use crate::prim::clock::Moment;
 use crate::prim::lock::{Lock, LockGuard};
 use crate::prim::task_parker::later;
 use crate::queue::chain::{Chain, ChainLink, Chained};
@@ -34,8 +35,8 @@ pub(crate) struct CancelNode {
     inner: Lock<Inner>,
     /// Who runs inside, if that is one fiber or thread.
     owner: Option<Who>,
-    /// Whether it will be cancelled by itself, in time.
-    is_limited: bool,
+    /// When it will be cancelled by itself, or by something that it follows: a timer does that, at this time or a little later.
+    limit: Moment,
     /// 1 if somebody has been given the means to cancel it. For those who look; it decides nothing here.
     is_open: std::sync::atomic::AtomicU8,
 }
@@ -97,17 +98,29 @@ impl CancelNode {
     pub(crate) fn new(owner: Option<Who>) -> CancelNode {
         let inner = Inner { followers: Chain::new(), back: None };
         let is_open = std::sync::atomic::AtomicU8::new(0);
-        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner, is_limited: false, is_open }
+        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner, limit: Moment::NEVER, is_open }
     }
 
-    /// One that will be cancelled by itself, in time, or that follows one that will.
-    pub(crate) fn limited(owner: Option<Who>) -> CancelNode {
-        CancelNode { is_limited: true, ..CancelNode::new(owner) }
+    /// One that will be cancelled at this time by itself, or by one that it follows.
+    pub(crate) fn until(limit: Moment, owner: Option<Who>) -> CancelNode {
+        CancelNode { limit, ..CancelNode::new(owner) }
+    }
+
+    /// When time will cancel it, as far as can be known.
+    pub(crate) fn limit(&self) -> Moment {
+        self.limit
     }
 
     /// Whether time will cancel it, as far as can be known.
     pub(crate) fn is_limited(&self) -> bool {
-        self.is_limited
+        self.limit != Moment::NEVER
+    }
+
+    /// Cancels it if its time is up. For those who ask without a wait: its timer says so when its worker next looks, which may compute.
+    pub(crate) fn heed_time(&self, poke: &dyn Fn(&Who)) {
+        if self.is_limited() && self.cause().is_none() && Moment::now() >= self.limit {
+            self.cancel(Cause::Deadline, poke);
+        }
     }
 
     /// By what it was cancelled, if it was.

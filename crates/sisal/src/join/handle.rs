@@ -80,8 +80,11 @@ impl<T> JoinHandle<T> {
     pub(super) fn join_at(self, place: Place) -> Result<T, JoinError> {
         if self.fiber.end.is_done() {
             pay_fuel(place);
-        } else {
-            self.wait_at(place).map_err(JoinError::Interrupted)?;
+        } else if let Err(cancelled) = self.wait_at(place)
+            // What has come meanwhile is not lost.
+            && !self.fiber.end.is_done()
+        {
+            return Err(JoinError::Interrupted(cancelled));
         }
         self.take_outcome()
     }
@@ -110,7 +113,7 @@ impl<T> JoinHandle<T> {
     /// Waits for the fiber's end, without taking the result.
     ///
     /// # Errors
-    /// [`Cancelled`] if the runtime of the fiber that waits is stopping, or that fiber is unwinding from a panic.
+    /// [`Cancelled`] if something from outside ended the wait: see [`Cause`](crate::Cause).
     ///
     /// ```
     /// sisal::run(|| {

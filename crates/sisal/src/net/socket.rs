@@ -16,6 +16,7 @@ use crate::io::source::{Direction, Request, Source};
 use crate::park;
 use crate::prim::clock::Moment;
 use crate::prim::reason::{Place, Reason};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::{self, Timeout as Which};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrAny, SocketAddrUnix,
@@ -253,9 +254,25 @@ impl Socket {
         flags: RecvFlags,
         place: Place,
     ) -> io::Result<(usize, Option<SocketAddrAny>)> {
-        self.exchange(Direction::Read, place, |fd| {
-            let (length, _, sender) = rustix::net::recvfrom(fd, &mut *buf, flags | RecvFlags::DONTWAIT)?;
-            Ok((length, sender))
+        self.exchange(Direction::Read, place, |fd| receive_from(fd, buf, flags))
+    }
+
+    /// As [`receive_from`](Self::receive_from), for messages of Unix sockets. After a shutdown these are readable, and who does not block is told to
+    /// wait all the same; who does gets nothing at all.
+    pub(super) fn receive_from_unix(
+        &self,
+        buf: &mut [u8],
+        flags: RecvFlags,
+        place: Place,
+    ) -> io::Result<(usize, Option<SocketAddrAny>)> {
+        let would_block = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock && !self.nonblocking.is_on();
+        self.exchange(Direction::Read, place, |fd| match receive_from(fd, buf, flags) {
+            Err(error) if would_block(&error) && is_shut_down(fd) => match receive_from(fd, buf, flags) {
+                // What came before the end has come before.
+                Err(error) if would_block(&error) => Ok((0, None)),
+                other => other,
+            },
+            other => other,
         })
     }
 
@@ -308,6 +325,18 @@ impl AsFd for Socket {
 fn receive(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
     let (length, _) = rustix::net::recv(fd, buf, flags | RecvFlags::DONTWAIT)?;
     Ok(length)
+}
+
+fn receive_from(fd: BorrowedFd<'_>, buf: &mut [u8], flags: RecvFlags) -> io::Result<(usize, Option<SocketAddrAny>)> {
+    let (length, _, sender) = rustix::net::recvfrom(fd, buf, flags | RecvFlags::DONTWAIT)?;
+    Ok((length, sender))
+}
+
+/// Whether nothing more will come to be read.
+fn is_shut_down(fd: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::RDHUP)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().contains(PollFlags::RDHUP)
 }
 
 #[inline]

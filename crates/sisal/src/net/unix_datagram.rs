@@ -172,7 +172,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let (length, sender) = self.socket.receive_from(buf, RecvFlags::empty(), Location::caller())?;
+        let (length, sender) = self.socket.receive_from_unix(buf, RecvFlags::empty(), Location::caller())?;
         Ok((length, unix_address::from_kernel(sender)?))
     }
 
@@ -189,7 +189,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.socket.receive(buf, RecvFlags::empty(), Location::caller())
+        Ok(self.socket.receive_from_unix(buf, RecvFlags::empty(), Location::caller())?.0)
     }
 
     /// As [`recv_from`](Self::recv_from), but the message is received again.
@@ -205,7 +205,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let (length, sender) = self.socket.receive_from(buf, RecvFlags::PEEK, Location::caller())?;
+        let (length, sender) = self.socket.receive_from_unix(buf, RecvFlags::PEEK, Location::caller())?;
         Ok((length, unix_address::from_kernel(sender)?))
     }
 
@@ -222,7 +222,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.socket.receive(buf, RecvFlags::PEEK, Location::caller())
+        Ok(self.socket.receive_from_unix(buf, RecvFlags::PEEK, Location::caller())?.0)
     }
 
     /// Sends a message to the socket at a path. While that has no room it tries again from time to time; to a socket it is

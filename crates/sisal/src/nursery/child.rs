@@ -131,7 +131,8 @@ impl<E: Send, F: FnOnce() -> R, R: ChildResult<E>> Drop for Task<'_, '_, E, F, R
     }
 }
 
-/// A child of a nursery, which returns a `T`. Dropping this does nothing: the nursery waits for the child in any case.
+/// A child of a nursery, which returns a `T`. Dropping this drops a value that was returned, and does nothing else: the nursery waits for the child in
+/// any case.
 ///
 /// ```
 /// sisal::run(|| {

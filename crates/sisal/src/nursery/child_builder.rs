@@ -130,7 +130,7 @@ impl<'scope, 'env, E: Send> ChildBuilder<'scope, 'env, E> {
         F: FnOnce() -> R + Send + 'scope,
         R: ChildResult<E, Value: Send + 'scope>,
     {
-        // SAFETY: it is `Send`.
+        // SAFETY: it is `Send`, and so is its value.
         unsafe { child::spawn(self.nursery, self.options, Location::caller(), f) }
     }
 

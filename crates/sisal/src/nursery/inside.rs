@@ -40,7 +40,7 @@ use std::sync::{Arc, OnceLock};
 ///
 /// sisal::run(|| assert_eq!(sisal::nursery(|n| Ok(count_down(n, 10))), Err("lift-off")));
 /// ```
-pub struct Nursery<'scope, 'env: 'scope, E> {
+pub struct Nursery<'scope, 'env: 'scope, E: 'env> {
     /// That of the scope which the body runs in.
     /// INVARIANT: outlives the nursery.
     node: NonNull<CancelNode>,
@@ -121,10 +121,17 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
         self.policy == Policy::RunAll
     }
 
+    /// By what it is cancelled, if it is. Time that is up counts from that moment on.
+    #[inline]
+    fn cause(&self) -> Option<Cause> {
+        self.node().heed_time(&poke);
+        self.node().cause()
+    }
+
     /// Why a child is not to run any more.
     #[inline]
     pub(super) fn is_over(&self) -> Option<Cause> {
-        let cause = self.node().cause()?;
+        let cause = self.cause()?;
         (self.policy != Policy::RunAll || self.findings.lock().has_panicked()).then_some(cause)
     }
 
@@ -197,7 +204,7 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
     /// });
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        self.node().cause().is_some()
+        self.cause().is_some()
     }
 
     /// A token that is cancelled with the nursery, and cancels it. It may be taken out of the nursery: when that has ended it is
@@ -315,7 +322,7 @@ impl<'scope, 'env, E: Send> Nursery<'scope, 'env, E> {
         F: FnOnce() -> R + Send + 'scope,
         R: ChildResult<E, Value: Send + 'scope>,
     {
-        // SAFETY: it is `Send`, and lives as long as the nursery.
+        // SAFETY: it is `Send`, as its value is, and lives as long as the nursery.
         unsafe { child::spawn(self, Options::default(), Location::caller(), f) }
     }
 

@@ -72,7 +72,7 @@ impl Default for Plan {
 /// });
 /// ```
 #[track_caller]
-pub fn nursery<'env, T, E, F>(f: F) -> Result<T, E>
+pub fn nursery<'env, T, E: 'env, F>(f: F) -> Result<T, E>
 where
     F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
 {
@@ -112,7 +112,7 @@ impl Handle {
     /// assert_eq!(numbers, [2, 3, 4]);
     /// ```
     #[track_caller]
-    pub fn nursery<'env, T, E, F>(&self, f: F) -> Result<T, E>
+    pub fn nursery<'env, T, E: 'env, F>(&self, f: F) -> Result<T, E>
     where
         F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
     {
@@ -121,7 +121,7 @@ impl Handle {
 }
 
 /// Opens a nursery.
-pub(super) fn open<'env, T, E, F>(plan: Plan, place: Place, f: F) -> Result<T, Errors<E>>
+pub(super) fn open<'env, T, E: 'env, F>(plan: Plan, place: Place, f: F) -> Result<T, Errors<E>>
 where
     F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
 {

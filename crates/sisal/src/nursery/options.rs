@@ -66,7 +66,8 @@ impl NurseryOptions {
         NurseryOptions { timeout: Some(self.timeout.map_or(duration, |before| before.min(duration))), ..self }
     }
 
-    /// Errors cancel nobody: all children do their work. [`run`](Self::run) then returns the first error, [`run_all`](Self::run_all) all.
+    /// Errors cancel nobody: all children do their work. [`run`](Self::run) then returns the first error, [`run_all`](Self::run_all) all. A panic
+    /// still cancels the nursery.
     ///
     /// ```
     /// use sisal::Nursery;
@@ -168,7 +169,7 @@ impl NurseryOptions {
     /// });
     /// ```
     #[track_caller]
-    pub fn run<'env, T, E, F>(self, f: F) -> Result<T, E>
+    pub fn run<'env, T, E: 'env, F>(self, f: F) -> Result<T, E>
     where
         F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
     {
@@ -194,7 +195,7 @@ impl NurseryOptions {
     /// });
     /// ```
     #[track_caller]
-    pub fn run_all<'env, T, E, F>(self, f: F) -> Result<T, Vec<E>>
+    pub fn run_all<'env, T, E: 'env, F>(self, f: F) -> Result<T, Vec<E>>
     where
         F: for<'scope> FnOnce(&'scope Nursery<'scope, 'env, E>) -> Result<T, E>,
     {

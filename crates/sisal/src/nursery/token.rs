@@ -124,6 +124,20 @@ impl Token {
     }
 }
 
+/// If the time of the nursery is up that a token, or one above it, is of, that is cancelled, and the token with it.
+fn heed_time_above(token: &Arc<Token>) {
+    let mut token = Arc::clone(token);
+    loop {
+        let above = match &*token.above.lock() {
+            Above::Nothing => return,
+            // SAFETY: the nursery has not ended, and does not while we have the lock.
+            Above::Nursery(node) => return unsafe { node.as_ref() }.heed_time(&poke),
+            Above::Token(above) => Arc::clone(above),
+        };
+        token = above;
+    }
+}
+
 impl Drop for Token {
     fn drop(&mut self) {
         // A loop, because a tree may be deeper than the stack.
@@ -225,7 +239,10 @@ impl CancelToken {
     /// assert_eq!(token.cause(), Some(sisal::Cause::Request));
     /// ```
     pub fn cause(&self) -> Option<Cause> {
-        self.0.node.cause()
+        self.0.node.cause().or_else(|| {
+            heed_time_above(&self.0);
+            self.0.node.cause()
+        })
     }
 
     /// Calls `f`, and cancels the waits inside, as deep as they may be, when this is cancelled. What `f` returns is returned.

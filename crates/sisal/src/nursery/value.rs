@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// One of the two shares of the place where the value will be. There is none for values that take no room and need not be dropped, like `()`.
 pub(super) struct Handover<T> {
     shared: Option<Arc<Mutex<Option<T>>>>,
-    value: PhantomData<T>,
+    /// It can be shared and sent as if there was such a place, whether there is or not.
+    value: PhantomData<Mutex<T>>,
 }
 
 /// The value is on the heap.

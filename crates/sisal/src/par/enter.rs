@@ -6,6 +6,7 @@
 
 use crate::fiber::in_fiber;
 use crate::join::JoinError;
+use crate::park::scope;
 use crate::prim::reason::Place;
 use crate::spawn::launch::{Options, launch};
 use crate::spawn::{Handle, default_runtime};
@@ -29,11 +30,15 @@ fn run_in(runtime: &Handle, place: Place, f: &mut (dyn FnMut() + Send)) {
     // A fiber that is not run, since the runtime is stopping, leaves it here.
     let f = Mutex::new(Some(f));
     let take = || f.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-    // SAFETY: all of it is `Send`. What `f` borrows outlives the fiber, since we wait for its end below, whatever happens.
-    let handle = unsafe { launch(Some(runtime.shared()), Options::default(), place, || take().map(|f| f())) };
-    let ended = handle.ok().map(|handle| {
-        handle.wait_uncancelled(place);
-        handle.take_outcome()
+    let ended = scope::lend(|lent| {
+        let run = || scope::inside_of(lent, || take().map(|f| f()));
+        // SAFETY: all of it is `Send`. What `f` borrows outlives the fiber, and so does what is lent, since we wait for its end below, whatever
+        // happens.
+        let handle = unsafe { launch(Some(runtime.shared()), Options::default(), place, run) };
+        handle.ok().map(|handle| {
+            handle.wait_uncancelled(place);
+            handle.take_outcome()
+        })
     });
     match ended {
         Some(Ok(Some(()))) => {}

@@ -93,7 +93,7 @@ where
 
 /// For closures of any type: one copy of this code is enough.
 fn fork_here(place: Place, a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
-    // SAFETY: as above.
+    // SAFETY: it is used here alone, by this fiber.
     match unsafe { worker::here() } {
         Some((me, worker)) => _ = fork(worker, me, place, a, b),
         None => {

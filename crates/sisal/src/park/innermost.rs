@@ -46,9 +46,10 @@ pub(crate) fn check() -> Result<(), Cancelled> {
     let cause = worker::with_fiber(|running| match running {
         Some((_, me)) if fiber::is_shielded(me) => None,
         Some((worker, me)) => {
-            if me.scope.get().is_some() {
-                // Nobody else looks at the clock while the fiber computes.
+            if let Some(scope) = me.scopes().next() {
+                // Nobody else looks at the clock while the fiber computes. The timer of a nursery is that of its opener's worker.
                 worker.catch_up();
+                scope.node.iter().for_each(|node| node.heed_time(&poke));
             }
             fiber::ambient_end(worker, me)
         }

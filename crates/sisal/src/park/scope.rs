@@ -9,6 +9,8 @@ use super::thread;
 use super::{me, poke};
 use crate::fiber::ambient::Scope;
 use crate::fiber::cancel_node::CancelNode;
+#[cfg(not(modelled))]
+use crate::fiber::who::Who;
 use crate::prim::clock::Moment;
 use std::ptr::NonNull;
 
@@ -52,7 +54,7 @@ fn new_scope(entry: Entry<'_>, expiry: Moment) -> Scope {
         // SAFETY: as above. What it follows has to reach us.
         unsafe { outer.as_ref().follow(&poke) };
     }
-    Scope::new(who, outer, parents, expiry != Moment::NEVER)
+    Scope::new(who, outer, parents, expiry)
 }
 
 /// Calls `f` in a fiber that takes over the calling thread, which runs none so far, when that is called: inside of what the thread is inside now.
@@ -64,6 +66,27 @@ pub(crate) fn as_on_this_thread<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R 
         None => f(),
         Some(Scope { node: Some(node), .. }) => within(Entry::Child(node), expiry, |_| f()),
         Some(_) => shielded(f),
+    }
+}
+
+/// Calls `f`, which has another fiber do something and waits for that, whatever happens. It gets what brings that fiber [inside](inside_of) of
+/// what the caller is inside; none if that is nothing.
+#[cfg(not(modelled))]
+pub(crate) fn lend<R>(f: impl FnOnce(Option<&CancelNode>) -> R) -> R {
+    match me() {
+        // The end of a fiber can be asked for, whatever it is inside.
+        Who::Thread(_) if thread::scope().is_none() => f(None),
+        _ => within(Entry::Below(None), Moment::NEVER, |node| f(Some(node))),
+    }
+}
+
+/// Calls `f` inside of what was [lent](lend) to the calling fiber.
+#[cfg(not(modelled))]
+pub(crate) fn inside_of<R>(lent: Option<&CancelNode>, f: impl FnOnce() -> R) -> R {
+    match lent {
+        // A timer of its own: a thread that waits for it looks at none.
+        Some(node) => within(Entry::Child(node), node.limit(), |_| f()),
+        None => f(),
     }
 }
 

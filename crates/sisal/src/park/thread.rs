@@ -115,7 +115,11 @@ pub(super) fn park_for_descriptor(
         if claimed {
             return parker.park(|| left_until(until));
         }
-        let awake = parker.park_for_descriptor(|| left_until(until), fd, writable);
+        // Before it is looked at: one that is ready again and again, and of no use, would never end.
+        let awake = match left_until(until) {
+            Some(Duration::ZERO) => Awake::TimeUp,
+            _ => parker.park_for_descriptor(|| left_until(until), fd, writable),
+        };
         // If somebody else has claimed us, the unpark is on its way.
         claimed = awake == Awake::Ready && wait.woken().is_some();
         awake

@@ -67,6 +67,7 @@ fn call_outside<T>(class: SizeClass, f: impl FnOnce() -> T) -> Result<T, Box<dyn
 fn take(depot: &Depot, class: SizeClass) -> Stack {
     let mut one = Vec::with_capacity(1);
     depot.take(class, 1, &mut one);
+    sanitizer::take_up();
     one.pop().unwrap_or_else(|| panic!("sisal: stack::grow: no memory for a stack of {} bytes", class.usable()))
 }
 

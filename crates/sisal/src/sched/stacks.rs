@@ -36,6 +36,7 @@ impl Stacks {
         }
         let want = if shared.config.max_stacks.is_some() { 1 } else { FETCH };
         shared.depot.take(self.class, want, &mut hot);
+        sanitizer::take_up();
         // Fetched lowest first, used from the end.
         hot.reverse();
         hot.pop()
@@ -48,6 +49,7 @@ impl Stacks {
         }
         let mut one = Vec::with_capacity(1);
         shared.others.take(class, 1, &mut one);
+        sanitizer::take_up();
         one.pop()
     }
 

@@ -177,3 +177,15 @@ fn what_was_blocking_is_so_again() {
         drop(writer);
     });
 }
+
+#[test]
+fn what_is_ready_and_of_no_use_times_out_all_the_same() {
+    everywhere(|_| {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"!").unwrap();
+        let reader = Pollable::new(reader).unwrap();
+        reader.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let never = |_: &std::io::PipeReader| Err::<(), _>(ErrorKind::WouldBlock.into());
+        assert_eq!(reader.read_with(never).unwrap_err().kind(), ErrorKind::TimedOut);
+    });
+}

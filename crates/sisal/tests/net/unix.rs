@@ -256,3 +256,31 @@ fn room_that_others_have_taken_is_waited_for_without_a_connection() {
         assert_eq!(late.join(), 4);
     });
 }
+
+#[test]
+fn whoever_receives_messages_hears_of_a_shutdown_while_it_waits_and_afterwards() {
+    everywhere(|place| {
+        let (a, b) = UnixDatagram::pair().unwrap();
+        a.send(b"before").unwrap();
+        let b = Arc::new(b);
+        let (tell, told) = sisal::chan::bounded(1);
+        let receiver = {
+            let b = Arc::clone(&b);
+            place.spawn(move || {
+                tell.send(b.recv(&mut [0; 16]).unwrap()).unwrap();
+                b.recv(&mut [0; 16]).unwrap()
+            })
+        };
+        assert_eq!(told.recv(), Ok(6));
+        settle();
+        b.shutdown(Shutdown::Read).unwrap();
+        assert_eq!(receiver.join(), 0);
+        for _ in 0..2 {
+            assert_eq!(b.recv(&mut [0; 16]).unwrap(), 0);
+            assert_eq!(b.recv_from(&mut [0; 16]).unwrap().0, 0);
+            assert_eq!(b.peek(&mut [0; 16]).unwrap(), 0);
+        }
+        b.set_nonblocking(true).unwrap();
+        assert_eq!(b.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock, "as std has it");
+    });
+}

@@ -11,6 +11,7 @@ mod nursery_around;
 mod nursery_cancel;
 mod nursery_channels;
 mod nursery_errors;
+mod nursery_limits;
 mod nursery_values;
 mod shield;
 mod sleepers;

@@ -392,3 +392,34 @@ fn a_child_that_fails_has_ended_before_its_error_is_seen() {
         assert_eq!((result, is_dropped.into_inner()), (Err(()), true));
     });
 }
+
+/// Counts by a child that borrows, in a nursery whose errors may be of anything that lives as long.
+fn count<'a, E: Send + 'a>(words: &[String], error: impl FnOnce() -> E + Send) -> Result<usize, E> {
+    nursery(|n| {
+        let count = n.spawn(|| if words.is_empty() { Err(error()) } else { Ok(words.len()) });
+        Ok(count.join().unwrap_or_default())
+    })
+}
+
+#[test]
+fn children_borrow_whatever_lifetimes_are_in_the_errors() {
+    fn boxed(words: &[String]) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+        nursery(|n| {
+            let count = n.spawn(|| Ok(words.len()));
+            Ok(count.join()?)
+        })
+    }
+    fn fixed(words: &[String]) -> Result<usize, &'static str> {
+        nursery(|n| {
+            n.spawn(|| if words.is_empty() { Err("none") } else { Ok(()) });
+            Ok(words.len())
+        })
+    }
+    in_fiber_of_each(|| {
+        let words = ["plain", "code"].map(str::to_owned);
+        assert_eq!((boxed(&words).unwrap(), fixed(&words), fixed(&[])), (2, Ok(2), Err("none")));
+        let named = String::from("none of them");
+        assert_eq!(count(&words, || named.as_str()), Ok(2));
+        assert_eq!(count(&[], || named.as_str()), Err("none of them"));
+    });
+}

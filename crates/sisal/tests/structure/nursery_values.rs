@@ -253,3 +253,17 @@ fn one_whose_runtime_stops_gives_what_it_has() {
         shut_down(runtime);
     });
 }
+
+#[test]
+fn siblings_share_a_child_whose_value_can_only_be_sent() {
+    in_fiber_of_each(|| {
+        nursery(|n| {
+            let child = &*Box::leak(Box::new(n.spawn(|| Ok::<_, ()>(Cell::new(7)))));
+            let siblings = [(); 3].map(|()| n.spawn(|| child.wait().map_err(drop)));
+            siblings.into_iter().for_each(|sibling| sibling.join().unwrap());
+            assert!(child.is_finished());
+            Ok(())
+        })
+        .unwrap();
+    });
+}
