@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{in_fiber_of_each, until};
+use common::watchdog::guarded;
+use common::{fixed, in_fiber_of_each, until, with_workers};
 use sisal::{fiber_local, join_all, spawn, spawn_local, yield_now};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -184,4 +185,20 @@ fn a_value_may_be_borrowed_across_waits_and_used_again_inside() {
         });
         join_all(fibers).into_iter().for_each(Result::unwrap);
     });
+}
+
+#[test]
+fn a_destructor_that_uses_its_own_key_does_not_keep_its_fiber_from_ending() {
+    struct Phoenix;
+    impl Drop for Phoenix {
+        fn drop(&mut self) {
+            ASHES.with(|_| ());
+        }
+    }
+    fiber_local! { static ASHES: Phoenix = Phoenix; }
+    with_workers(|workers| {
+        let fibers = || (0..10).map(|_| spawn(|| ASHES.with(|_| ()))).collect::<Vec<_>>();
+        fixed(workers).run(|| fibers().into_iter().for_each(|fiber| fiber.join().unwrap())).unwrap();
+    });
+    guarded(|| std::thread::spawn(|| ASHES.with(|_| ())).join().unwrap());
 }

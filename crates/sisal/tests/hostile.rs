@@ -160,6 +160,36 @@ fn a_shortage_of_address_space_for_stacks_slows_and_does_not_fail() {
     ended.well();
 }
 
+/// Not as many as there are fit at once, and not even one whole arena of them: whoever has one goes on, sleeps, and gives it back.
+#[test]
+fn a_shortage_of_address_space_for_stacks_of_another_size_slows_and_does_not_fail() {
+    for workers in ["1", "2", "4"] {
+        let ended = child::run_in(&[("MALLOC_ARENA_MAX", "1"), ("TEST_WORKERS", workers)], || {
+            let workers = std::env::var("TEST_WORKERS").unwrap().parse().unwrap();
+            let runtime = background(workers);
+            assert!(runtime.run(|| spawn(yield_now).join().is_ok()));
+            leave_address_space(50);
+            let work = |number: u32| {
+                move || {
+                    sleep(Duration::from_millis(u64::from(number % 3))).unwrap();
+                    yield_now();
+                    number
+                }
+            };
+            let fibers: Vec<_> = (0..300)
+                .map(|number| match number % 4 {
+                    0 => runtime.spawn(work(number)),
+                    _ => runtime.handle().builder().stack_size(1 << 20).spawn(work(number)),
+                })
+                .collect();
+            let sum: u32 = join_all(fibers).into_iter().map(Result::unwrap).sum();
+            assert_eq!(sum, 44_850);
+            common::shut_down(runtime);
+        });
+        ended.well();
+    }
+}
+
 #[test]
 fn a_runtime_that_gets_no_threads_is_an_error_and_leaves_none() {
     // Threads so large that a few use up what is left, and what then is too little for another is plenty for the rest.

@@ -44,11 +44,12 @@ impl Arena {
         slots_of(class) * class.slot_size()
     }
 
-    /// An arena in fresh memory of its [`Arena::size`], whose slots are all free and clean, with the strongest guards that can be had,
-    /// but none stronger than `strongest`.
+    /// An arena in fresh memory, of its [`Arena::size`] or of fewer slots, which are all free and clean, with the strongest guards that can be
+    /// had, but none stronger than `strongest`.
     pub(super) fn new(memory: Tract, class: SizeClass, strongest: GuardKind) -> io::Result<Arena> {
-        debug_assert_eq!(memory.bytes(), Arena::size(class));
-        let mut arena = Arena { memory, class, kind: GuardKind::Canary, free: all_slots(class), dirty: 0 };
+        debug_assert!(memory.bytes().is_multiple_of(class.slot_size()) && memory.bytes() <= Arena::size(class));
+        let mut arena = Arena { memory, class, kind: GuardKind::Canary, free: 0, dirty: 0 };
+        arena.free = arena.all_slots();
         let guards = arena.ranges(arena.free, 0, class.guard());
         // SAFETY: the ranges are parts of the arena's memory, which nobody else knows.
         match unsafe { guard::install(&guards, strongest) } {
@@ -66,7 +67,11 @@ impl Arena {
     }
 
     pub(super) fn slots(&self) -> usize {
-        slots_of(self.class)
+        self.memory.bytes() / self.class.slot_size()
+    }
+
+    fn all_slots(&self) -> u64 {
+        u64::MAX >> (MAX_SLOTS - self.slots())
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -78,7 +83,7 @@ impl Arena {
     }
 
     pub(super) fn is_entirely_free(&self) -> bool {
-        self.free == all_slots(self.class)
+        self.free == self.all_slots()
     }
 
     pub(super) fn dirty(&self) -> usize {
@@ -174,10 +179,6 @@ fn slots_of(class: SizeClass) -> usize {
     (MAX_BYTES / class.power()).clamp(1, MAX_SLOTS)
 }
 
-fn all_slots(class: SizeClass) -> u64 {
-    u64::MAX >> (MAX_SLOTS - slots_of(class))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,8 +246,18 @@ mod tests {
         assert_eq!(slots(7 << 20), 32);
         assert_eq!(slots(200 << 20), 1);
         assert_eq!(slots(1 << 30), 1);
-        assert_eq!(all_slots(SizeClass::for_usable(1 << 30).unwrap()), 1);
-        assert_eq!(all_slots(SizeClass::DEFAULT), u64::MAX);
+    }
+
+    #[test]
+    fn an_arena_may_have_fewer_slots() {
+        let memory = Tract::map(3 * SizeClass::DEFAULT.slot_size(), 0).unwrap();
+        let mut arena = Arena::new(memory, SizeClass::DEFAULT, GuardKind::Marker).unwrap();
+        assert_eq!((arena.slots(), arena.is_entirely_free()), (3, true));
+        let stacks = taken(&mut arena, 5);
+        assert_eq!((stacks.len(), arena.has_room()), (3, false));
+        stacks.into_iter().for_each(|stack| arena.put(stack));
+        assert!(arena.is_entirely_free());
+        assert!(arena.unmap().is_ok());
     }
 
     #[test]

@@ -100,6 +100,8 @@ impl Depot {
             let (piece, in_use) = (ledger.cut(Arena::size(class)), ledger.counts().mapped_bytes);
             drop(ledger);
             let memory = piece.map_or_else(|| self.map(Arena::size(class), in_use), Ok);
+            // Where there is no room for a whole arena there may be for one stack.
+            let memory = memory.or_else(|_| self.map(class.slot_size(), 0));
             let arena = memory.and_then(|memory| Arena::new(memory, class, self.strongest));
             ledger = self.lock();
             let refused = arena.map(|arena| ledger.add(arena)).is_err();

@@ -8,6 +8,10 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
+/// How many values may be made while those of a fiber are dropped. A destructor that uses its own key would make one each time, and the fiber would
+/// never end.
+const MOST_LATE: usize = 1_000;
+
 /// The values of one fiber or thread, by the addresses of their keys.
 #[derive(Default)]
 pub(crate) struct Locals {
@@ -26,7 +30,7 @@ struct EndOfThread;
 impl Drop for EndOfThread {
     fn drop(&mut self) {
         OF_THREAD.with(|locals| {
-            locals.drop_all();
+            locals.drop_each(drop);
             locals.values.take();
         });
     }
@@ -61,19 +65,16 @@ impl Locals {
         })
     }
 
-    /// Drops the values, newest first, also those that are made by the dropping.
-    pub(crate) fn drop_all(&self) {
-        while self.drop_newest() {}
-    }
-
-    fn drop_newest(&self) -> bool {
-        // The borrow ends before the value is dropped, since its destructor may use others.
-        let newest = self.values.borrow_mut().pop();
-        newest.is_some()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.values.borrow().is_empty()
+    /// Lets go of the values by `drop`, newest first, also of those that are made meanwhile. Of these [`MOST_LATE`] at most: the rest is leaked.
+    pub(crate) fn drop_each(&self, drop: impl Fn(Rc<dyn Any>)) {
+        let most = self.values.borrow().len() + MOST_LATE;
+        for _ in 0..most {
+            // The borrow ends before the value is dropped, since its destructor may use others.
+            let newest = self.values.borrow_mut().pop();
+            let Some((_, value)) = newest else { return };
+            drop(value);
+        }
+        std::mem::forget(self.values.take());
     }
 }
 
@@ -98,7 +99,8 @@ impl<T: 'static> LocalKey<T> {
 
     /// Calls `f` with this fiber's value, making it first if need be. Outside of fibers it is the thread's value.
     ///
-    /// The value is dropped, on its own worker, when the fiber ends.
+    /// The value is dropped, on its own worker, when the fiber ends. A panic in that is printed, and goes no further. Values that are made by the
+    /// dropping of others are dropped too; if there is no end to them, those after the first thousand are leaked.
     ///
     /// ```
     /// use std::cell::Cell;

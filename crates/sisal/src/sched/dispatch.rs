@@ -35,10 +35,14 @@ use sisal_context::stack::Stack;
 use sisal_context::switch::{self, Suspended, sanitizer};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// How many different places there are for the first frame of a stack, and how far apart.
 const COLOURS: usize = 16;
 const COLOUR_STEP: usize = 64;
+
+/// How long a worker with nobody ready waits for the system to have memory again.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Worker {
     /// Runs fibers until the runtime has ended (or this worker is to go). Called on the thread's own stack, with no fiber
@@ -249,7 +253,8 @@ impl Worker {
     /// Calls a fresh fiber of another size class on a stack of its own. Does not return: that stack leaves for a new loop.
     fn call_on_own_stack(&self, fiber: FiberRef) {
         let Some(stack) = self.stacks.take_class(&self.shared, fiber.class) else {
-            return self.postpone_for_stack(fiber);
+            self.postpone(fiber);
+            return self.go_on_without_fresh();
         };
         self.abandoned.set(self.stack.get());
         self.leave_for(&Cell::new(Some(stack)), None);
@@ -258,6 +263,20 @@ impl Worker {
         // SAFETY: the stack is free, and large enough for a first frame.
         let context = unsafe { switch::prepare(stack.top(), own_stack_entry) };
         self.hop(self.nowhere.as_ptr(), context);
+    }
+
+    /// There is no memory for a fresh fiber's stack: those who have theirs go first, however long fresh ones have waited. By their ends there will be.
+    #[cold]
+    fn go_on_without_fresh(&self) {
+        if let Some(next) = self.pop_ready() {
+            return self.abandon_for(next);
+        }
+        if !self.heed_calls() && !self.fire_timers(self.read_clock()) && self.remote().inbox.is_empty() {
+            std::thread::sleep(SHORTAGE_PAUSE);
+        }
+        if let Some(next) = self.pop_ready() {
+            self.abandon_for(next);
+        }
     }
 
     /// A fiber of another size class is done: its stack is no place for a loop, and is left for good.
@@ -471,10 +490,11 @@ extern "C" fn own_stack_entry(worker: usize) -> ! {
 }
 
 fn drop_locals(fiber: FiberRef) {
-    while let Some(locals) = fiber.locals.get().filter(|locals| !locals.is_empty()) {
+    let Some(locals) = fiber.locals.get() else { return };
+    locals.drop_each(|value| {
         // A destructor that panics must not take the worker with it; the panic has been printed. Its payload may do so again.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| locals.drop_all())) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
             std::mem::forget(payload);
         }
-    }
+    });
 }

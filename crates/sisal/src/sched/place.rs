@@ -12,16 +12,12 @@ use crate::fiber::header::FiberRef;
 use crate::prim::atomic::{Ordering, fence, full_fence};
 use crate::prim::cancel::Cause;
 use crate::prim::reason::Place;
-use std::time::Duration;
 
 /// How much of a full deque goes to the injector.
 const SPILL: usize = 4_096;
 
 /// So many fibers for accepted connections may wait for their start.
 const MOST_UNSERVED: usize = 16;
-
-/// How long a worker waits for the system to have memory again.
-const SHORTAGE_PAUSE: Duration = Duration::from_millis(1);
 
 impl Worker {
     /// Queues a fresh fiber made on this worker.
@@ -105,8 +101,8 @@ impl Worker {
         unsafe { self.shared.injector.push(oldest.chain([fiber.as_ptr()])) };
     }
 
-    /// The system has no memory for a stack of a fresh fiber's size class: it goes to the end of its queue, after a moment.
-    pub(super) fn postpone_for_stack(&self, fiber: FiberRef) {
+    /// A fresh fiber can't be started now: it goes to the end of its queue.
+    pub(super) fn postpone(&self, fiber: FiberRef) {
         if fiber.flags.is_pinned() {
             // SAFETY: out of a queue just now.
             unsafe { self.pinned.push(fiber.as_ptr()) };
@@ -114,7 +110,6 @@ impl Worker {
             // SAFETY: as above.
             unsafe { self.shared.injector.push([fiber.as_ptr()]) };
         }
-        std::thread::sleep(SHORTAGE_PAUSE);
     }
 }
 
