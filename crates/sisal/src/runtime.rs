@@ -343,7 +343,8 @@ fn stop(shared: &Arc<Shared>, attendants: Attendants, timeout: Duration) -> Shut
         inspect::write_at_the_end(shared);
         return ShutdownReport { leaked: Vec::new(), unlisted: 1, stats: Stats::of(shared) };
     }
-    conclude(shared, attendants, timeout)
+    // A fiber of another runtime parks meanwhile: those that are waited for may need its worker.
+    blocking::blocking(|| conclude(shared, attendants, timeout))
 }
 
 impl Drop for Runtime {
@@ -403,9 +404,12 @@ impl fmt::Display for ShutdownReport {
         if self.is_clean() {
             return write!(f, "all fibers have ended; {}", self.stats);
         }
-        write!(f, "{} fibers have not ended and are left behind", self.leaked.len() + self.unlisted)?;
+        match self.leaked.len() + self.unlisted {
+            1 => write!(f, "1 fiber has not ended and is left behind")?,
+            count => write!(f, "{count} fibers have not ended and are left behind")?,
+        }
         self.leaked.iter().try_for_each(|fiber| write!(f, "\n  {fiber}"))?;
-        if self.unlisted > 0 {
+        if self.unlisted > 0 && !self.leaked.is_empty() {
             write!(f, "\n  and {} more that wait behind them", self.unlisted)?;
         }
         Ok(())

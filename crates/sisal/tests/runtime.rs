@@ -132,6 +132,32 @@ fn run_on_another_runtime_parks_the_fiber_and_not_its_worker() {
 }
 
 #[test]
+fn the_end_of_another_runtime_parks_the_fiber_that_waits_for_it_and_not_its_worker() {
+    guarded(|| {
+        let here = background(1);
+        for is_dropped in [true, false] {
+            here.run(|| {
+                let (there, (give, take), (begin, begun)) = (background(1), bounded(0), bounded(1));
+                // It ends only when this runtime's only worker goes on meanwhile.
+                drop(there.spawn(move || {
+                    begin.send(()).unwrap();
+                    sisal::shield(|| take.recv())
+                }));
+                begun.recv().unwrap();
+                let giver = spawn(move || give.send(()).unwrap());
+                if is_dropped {
+                    drop(there);
+                } else {
+                    assert!(there.shutdown(common::LONG).is_clean());
+                }
+                giver.join().unwrap();
+            });
+        }
+        common::shut_down(here);
+    });
+}
+
+#[test]
 fn what_ends_the_waits_of_the_caller_ends_those_of_what_it_runs_elsewhere() {
     guarded(|| {
         let there = background(2);

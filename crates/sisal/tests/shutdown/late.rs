@@ -109,7 +109,7 @@ fn the_end_of_run_waits_for_its_timeout_and_names_who_is_left_on_other_threads()
         assert_eq!(result.unwrap(), 7);
         println!("run has returned");
     });
-    let ended = ended.well().saying("sisal: 1 fibers have not ended").saying("'stubborn'");
+    let ended = ended.well().saying("sisal: 1 fiber has not ended").saying("'stubborn'");
     assert!(ended.stdout.contains("run has returned"));
 }
 
