@@ -23,7 +23,11 @@ fn dig(depth: u64) -> u64 {
 /// How many bytes a stack asked for with `asked` has, as the message says it.
 fn has_overflowed(ended: Ended, fiber: &str, least: usize) {
     let ended = ended.by_signal(SIGABRT).saying("stack overflow in fiber").saying(fiber).saying("tests/overflow.rs:");
-    let size = ended.stderr.split("on its stack of ").nth(1).and_then(|rest| rest.split(" bytes").next());
+    tells_size(&ended, least);
+}
+
+fn tells_size(ended: &Ended, least: usize) {
+    let size = ended.stderr.split(" stack of ").nth(1).and_then(|rest| rest.split(" bytes").next());
     let size: usize = size.and_then(|size| size.parse().ok()).unwrap_or_else(|| panic!("no size in {ended:#?}"));
     assert!((least..=2 * least + (64 << 10)).contains(&size), "{size} for {least}");
 }
@@ -83,6 +87,26 @@ fn an_overflow_of_a_grown_stack_tells_its_size() {
         let _ = fixed(1).run(|| Builder::new().name("grown").spawn(|| stack::grow(4 << 20, || dig(0))).join());
     });
     has_overflowed(ended, "'grown'", 4 << 20);
+}
+
+#[test]
+fn an_overflow_of_a_stack_grown_outside_of_fibers_tells_its_size() {
+    let ended = child::run(|| {
+        stack::grow(1 << 20, || stack::grow(1 << 20, || assert_eq!(black_box([7u8; 700 << 10])[7], 7)));
+        let deep = || stack::grow(1 << 20, || dig(0));
+        let thread = std::thread::spawn(move || stack::grow(4 << 20, deep));
+        let _ = thread.join();
+    });
+    tells_size(&ended.by_signal(SIGABRT).saying("stack overflow in stack::grow, outside of fibers"), 1 << 20);
+}
+
+#[test]
+fn an_overflow_of_a_stack_grown_outside_of_fibers_beside_a_runtime_tells_its_size() {
+    let ended = child::run(|| {
+        let _runtime = common::background(1);
+        stack::grow(4 << 20, || dig(0));
+    });
+    tells_size(&ended.by_signal(SIGABRT).saying("stack overflow in stack::grow, outside of fibers"), 4 << 20);
 }
 
 #[test]

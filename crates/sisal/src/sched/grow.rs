@@ -1,10 +1,12 @@
 //! Running a piece of code on a bigger stack.
 #![allow(unsafe_code, reason = "code is called on another stack")]
 
-use super::worker;
+use super::{overflow, worker};
+use sisal_context::fault::{self, AltStack};
 use sisal_context::stack::{Depot, SizeClass, Stack};
 use sisal_context::switch::{self, sanitizer};
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 
@@ -52,11 +54,26 @@ pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
     result.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
+thread_local! {
+    /// The stack that a thread outside of fibers has gone to.
+    static OF_THREAD: Cell<Option<Stack>> = const { Cell::new(None) };
+}
+
+/// The stack on which the calling thread runs something outside of fibers, if it has gone to one for that.
+pub(super) fn of_thread() -> Option<Stack> {
+    OF_THREAD.get()
+}
+
 fn call_outside<T>(class: SizeClass, f: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     static OF_THREADS: OnceLock<Depot> = OnceLock::new();
     let depot = OF_THREADS.get_or_init(|| Depot::new(None));
     let stack = take(depot, class);
-    let result = call_on(None, stack, f);
+    // There may be no runtime, which would have done both. Without memory for the second an overflow would not be reported.
+    fault::install(overflow::on_fault);
+    let _alternate = AltStack::ensure();
+    let before = OF_THREAD.replace(Some(stack));
+    let result = call_on(before, stack, f);
+    OF_THREAD.set(before);
     // SAFETY: the call has returned, so nothing is left on it.
     unsafe { depot.give(&[stack]) };
     // Nobody watches this depot.

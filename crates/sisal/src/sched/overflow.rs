@@ -1,21 +1,26 @@
-//! What is said when a stack ends: the fiber, where it was spawned, how large its stack is. Then the process aborts.
+//! What is said when a stack ends: the fiber, where it was spawned, how large its stack is; of a thread outside of fibers the last only. Then the
+//! process aborts.
 //!
 //! This runs in a signal handler on the alternate stack: nothing here allocates or locks.
 
-use super::worker;
+use super::{grow, worker};
 use crate::fiber::current;
 use crate::fiber::header::Header;
 use sisal_context::fault;
 use sisal_context::stack::Stack;
 use std::fmt::Write;
 
-/// Called with the address of a memory fault on the faulting thread; true if it was a fiber's overflow.
+/// Called with the address of a memory fault on the faulting thread; true if it was the overflow of one of our stacks.
 pub(super) fn on_fault(address: usize) -> bool {
-    let stack = worker::with_current(|worker| worker.and_then(|worker| worker.stack.get()));
-    let Some(stack) = stack.filter(|stack| stack.guard().contains(&address)) else { return false };
-    match current::fiber() {
-        Some(fiber) => report(&fiber, stack),
-        None => fault::write_stderr(&[b"sisal: stack overflow in the scheduler\n"]),
+    let is_below = |stack: &Stack| stack.guard().contains(&address);
+    let of_worker = worker::with_current(|worker| worker.and_then(|worker| worker.stack.get()));
+    match (of_worker.filter(is_below), current::fiber()) {
+        (Some(stack), Some(fiber)) => report(&fiber, stack),
+        (Some(_), None) => fault::write_stderr(&[b"sisal: stack overflow in the scheduler\n"]),
+        (None, _) => match grow::of_thread().filter(is_below) {
+            Some(stack) => report_outside(stack),
+            None => return false,
+        },
     }
     true
 }
@@ -37,6 +42,16 @@ fn report(fiber: &Header, stack: Stack) {
          Give it a larger one with Builder::stack_size, or run the deep part in stack::grow.",
         fiber.id.get(),
         fiber.spawned_at,
+        stack.usable().len(),
+    );
+    fault::write_stderr(&[&line.bytes[..line.length]]);
+}
+
+fn report_outside(stack: Stack) {
+    let mut line = Line::default();
+    let _ = writeln!(
+        line,
+        "sisal: stack overflow in stack::grow, outside of fibers, on a stack of {} bytes. Ask for a larger one.",
         stack.usable().len(),
     );
     fault::write_stderr(&[&line.bytes[..line.length]]);
