@@ -43,6 +43,7 @@
 //! [default runtime](sisal::Runtime::install_default), or else on the thread.
 //!
 //! # Limits
+//! - Ranges of 64-bit numbers are not indexed in rayon, and so are none here: `(0..n).into_par_iter()` of `usize` or `u32` is.
 //! - It comes after `zip`, `enumerate`, `chunks`, `rev` and all else that needs to know places, and before what does not:
 //!
 //!   ```compile_fail,E0277

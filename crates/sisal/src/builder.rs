@@ -309,7 +309,7 @@ impl RuntimeBuilder {
     }
 
     /// Runs `f` as the main fiber of a runtime, of which the calling thread is a worker until `f` returns. See
-    /// [`run`](crate::run).
+    /// [`run`](crate::run). In a fiber `f` is just called, and settings that could be are of no effect.
     ///
     /// # Errors
     /// See [`BuildError`]; `f` has not run then.

@@ -43,10 +43,10 @@ impl Default for Plan {
 /// For more, see [`Nursery::options`].
 ///
 /// # Errors
-/// The first error of `f` or a child.
+/// The first error of `f` or a child. (A child that only ever fails has to say of what type its values would be: `Err::<(), _>(error)`.)
 ///
 /// # Panics
-/// If `f` or a child does.
+/// If `f` or a child does, whatever errors there were. So does a value that nobody joined whose `Drop` panics.
 ///
 /// ```
 /// use std::time::Duration;

@@ -120,7 +120,8 @@ impl Child {
         self.wait_until(None, Location::caller())
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`; none if it has not ended by then.
+    /// As [`wait`](Self::wait), for at most `timeout`; none if it has not ended by then. Its standard input, if that is a pipe that was not taken,
+    /// is closed in either case.
     ///
     /// # Errors
     /// As of `wait`.

@@ -231,7 +231,7 @@ impl<'a, R: 'a> Select<'a, R> {
         self.choose(Patience::None, Location::caller())
     }
 
-    /// As [`wait`](Self::wait), for at most so long.
+    /// As [`wait`](Self::wait), for at most so long. Without arms it waits for just that.
     ///
     /// ```
     /// use std::time::Duration;

@@ -197,7 +197,7 @@ pub struct Stats {
     pub panicked: u64,
     /// Of these, the ones that nobody has seen: whose handle was dropped without a join, before the panic or after it.
     pub detached_panics: u64,
-    /// Fibers that ended without having been started, because the runtime was stopping.
+    /// Fibers that ended without having been started, because the runtime was stopping, or their end was asked for.
     pub cancelled: u64,
     /// Workers at this moment.
     pub workers: usize,
