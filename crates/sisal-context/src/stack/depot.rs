@@ -57,6 +57,9 @@ pub struct Counts {
     pub in_use_bytes: usize,
 }
 
+/// So many stacks of a class are had one by one, if need be.
+const FEW: usize = 8;
+
 /// What [`Depot::trim`] or [`Depot::trim_idle`] gave back.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trimmed {
@@ -98,10 +101,11 @@ impl Depot {
         let mut missing = granted - ledger.take(class, granted, out);
         while missing > 0 {
             let (piece, in_use) = (ledger.cut(Arena::size(class)), ledger.counts().mapped_bytes);
+            let has_few = ledger.slots_of(class) < FEW;
             drop(ledger);
             let memory = piece.map_or_else(|| self.map(Arena::size(class), in_use), Ok);
-            // Where there is no room for a whole arena there may be for one stack.
-            let memory = memory.or_else(|_| self.map(class.slot_size(), 0));
+            // Where there is no room for a whole arena there may be for one stack. With a few one gets on; what is left is for others.
+            let memory = memory.or_else(|error| if has_few { self.map(class.slot_size(), 0) } else { Err(error) });
             let arena = memory.and_then(|memory| Arena::new(memory, class, self.strongest));
             ledger = self.lock();
             let refused = arena.map(|arena| ledger.add(arena)).is_err();

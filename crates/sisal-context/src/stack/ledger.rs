@@ -50,6 +50,7 @@ struct Pool {
     current: Option<u32>,
     /// Arenas with a free slot.
     room: IndexSet,
+    slots: usize,
     dirty: usize,
     /// The fewest dirty slots that there were since [`Ledger::pass_over_idle`].
     idle: usize,
@@ -139,6 +140,11 @@ impl Ledger {
         }
         self.counts.in_use_bytes += taken * class.slot_size();
         taken
+    }
+
+    /// How many stacks of a class there are, in use or free.
+    pub(super) fn slots_of(&self, class: SizeClass) -> usize {
+        self.pools[class.index()].slots
     }
 
     /// Takes a stack back, which is free and dirty then.
@@ -279,7 +285,9 @@ impl Ledger {
         self.counts.arenas += 1;
         self.counts.mapped_bytes += arena.bytes();
         self.slots += arena.slots();
-        self.pools[arena.class().index()].room.insert(index as usize);
+        let pool = &mut self.pools[arena.class().index()];
+        pool.slots += arena.slots();
+        pool.room.insert(index as usize);
         self.to_trim.insert(index as usize);
         self.arenas[index as usize] = Some(arena);
     }
@@ -292,6 +300,7 @@ impl Ledger {
         self.counts.dirty -= arena.dirty();
         self.slots -= arena.slots();
         let pool = &mut self.pools[arena.class().index()];
+        pool.slots -= arena.slots();
         pool.note_dirty(arena.dirty(), 0);
         pool.room.remove(index as usize);
         self.to_trim.remove(index as usize);

@@ -14,6 +14,7 @@ fn assert_succeeds(scenario: &str) {
 pub(crate) fn play(scenario: &str) -> bool {
     match scenario {
         "no memory" => take_until_memory_is_refused(),
+        "no room for an arena" => take_a_few_large_ones(),
         "no mappings for guards" => take_until_guards_are_canaries(),
         "no mappings for the last guards" => take_when_guards_cannot_be_finished(),
         "what was mapped ahead" => trim_what_was_mapped_ahead(),
@@ -28,6 +29,11 @@ pub(crate) fn play(scenario: &str) -> bool {
 #[test]
 fn fewer_stacks_are_had_when_memory_is_refused() {
     assert_succeeds("no memory");
+}
+
+#[test]
+fn a_few_stacks_are_had_where_there_is_no_room_for_an_arena() {
+    assert_succeeds("no room for an arena");
 }
 
 #[test]
@@ -85,6 +91,21 @@ fn take_until_memory_is_refused() {
     assert_eq!((depot.counts().in_use, depot.counts().free), (some.len(), 0));
     give(&depot, &some);
     assert_eq!(take(&depot, CLASS, 100_000).len(), some.len());
+}
+
+fn take_a_few_large_ones() {
+    let large = SizeClass::for_usable(16 << 20).unwrap();
+    limit_address_space(address_space() + 4 * large.slot_size());
+    let depot = Depot::new(None);
+    let some = take(&depot, large, 100);
+    assert!((1..=4).contains(&some.len()), "{}", some.len());
+    assert_eq!(take(&depot, large, 1).len(), 0);
+    give(&depot, &some);
+    let again = take(&depot, large, 100);
+    assert_eq!(again.len(), some.len());
+    give(&depot, &again);
+    depot.trim();
+    assert!(depot.counts().arenas <= 1, "but for the last used, they are unmapped");
 }
 
 /// In bytes, of this process.
