@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -258,8 +259,11 @@ fn one_whose_runtime_stops_gives_what_it_has() {
 fn siblings_share_a_child_whose_value_can_only_be_sent() {
     in_fiber_of_each(|| {
         nursery(|n| {
-            let child = &*Box::leak(Box::new(n.spawn(|| Ok::<_, ()>(Cell::new(7)))));
-            let siblings = [(); 3].map(|()| n.spawn(|| child.wait().map_err(drop)));
+            let child = Arc::new(n.spawn(|| Ok::<_, ()>(Cell::new(7))));
+            let siblings = [(); 3].map(|()| {
+                let child = Arc::clone(&child);
+                n.spawn(move || child.wait().map_err(drop))
+            });
             siblings.into_iter().for_each(|sibling| sibling.join().unwrap());
             assert!(child.is_finished());
             Ok(())
