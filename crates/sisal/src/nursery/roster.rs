@@ -245,7 +245,7 @@ mod loom_models {
         }
         let (me, nursery) = (park::me(), frame.with_node(|node| NonNull::from(node)));
         let Who::Thread(parker) = me.clone() else { unreachable!("the models are threads") };
-        let scope = Scope::new(me, None, [Some(nursery), None], false);
+        let scope = Scope::new(me, None, [Some(nursery), None], crate::prim::clock::Moment::NEVER);
         // SAFETY: left below.
         let mut cause = frame.with_node(|_| unsafe { scope.follow(&poke) });
         let mut fate = Fate::Told;
