@@ -5,10 +5,10 @@
 //! a node.
 #![allow(unsafe_code, reason = "the node reaches channels by pointer")]
 
-use super::policy::discard;
 use crate::chan::Sender;
 use crate::fiber::cancel_node::{CancelNode, Follower, What};
 use crate::prim::cancel::Cause;
+use crate::prim::drop_quietly::drop_quietly;
 use crate::prim::lock::Lock;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
@@ -78,7 +78,7 @@ impl Closing {
             let closed = catch_unwind(AssertUnwindSafe(move || channel.close()));
             match closed {
                 Err(payload) if first.is_none() => first = Some(payload),
-                Err(payload) => discard(payload),
+                Err(payload) => drop_quietly(payload),
                 Ok(()) => {}
             }
         }

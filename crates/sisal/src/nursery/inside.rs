@@ -5,13 +5,14 @@ use super::child::{self, Child};
 use super::child_builder::ChildBuilder;
 use super::closing::Closing;
 use super::options::NurseryOptions;
-use super::policy::{ChildResult, Findings, Payload, Policy, discard};
+use super::policy::{ChildResult, Findings, Payload, Policy};
 use super::roster::Roster;
 use super::token::CancelToken;
 use crate::chan::Sender;
 use crate::fiber::cancel_node::CancelNode;
 use crate::park::poke;
 use crate::prim::cancel::Cause;
+use crate::prim::drop_quietly::drop_quietly;
 use crate::prim::lock::Lock;
 use crate::prim::reason::Place;
 use crate::sched::shared::Shared;
@@ -158,7 +159,7 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
         let surplus = self.findings.lock().keep_panic(payload);
         self.node().cancel(Cause::Failure, &poke);
         if let Some(surplus) = surplus {
-            discard(surplus);
+            drop_quietly(surplus);
         }
     }
 

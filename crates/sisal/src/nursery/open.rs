@@ -2,9 +2,10 @@
 #![allow(unsafe_code, reason = "the nursery's node and runtime are reached by pointer")]
 
 use super::inside::Nursery;
-use super::policy::{Errors, Payload, Policy, discard};
+use super::policy::{Errors, Payload, Policy};
 use crate::park::scope::{Entry, within};
 use crate::prim::clock::Moment;
+use crate::prim::drop_quietly::drop_quietly;
 use crate::prim::reason::Place;
 use crate::sched::worker;
 use crate::signal;
@@ -160,7 +161,7 @@ fn conclude<T>(body: Result<Option<T>, Payload>, child: Option<Payload>) -> Opti
             resume_unwind(payload)
         }
         (Err(payload), child) => {
-            child.into_iter().for_each(discard);
+            child.into_iter().for_each(drop_quietly);
             resume_unwind(payload)
         }
     }

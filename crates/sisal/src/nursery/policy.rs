@@ -1,7 +1,6 @@
 //! What children return, and what becomes of errors and panics.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a child of a nursery whose errors are `E` may return: `()`, a `Result<T, E>` whose value is for [`Child::join`](crate::Child::join), or
 /// nothing at all, because it never does.
@@ -183,13 +182,6 @@ impl<E> Errors<E> {
     }
 }
 
-/// Drops what a panic carried and nobody wants to have. That may panic in turn, which would be one too many.
-pub(super) fn discard(payload: Payload) {
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(again);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,18 +205,5 @@ mod tests {
         assert!(findings.keep_panic(Box::new(1)).is_none());
         assert_eq!(*findings.keep_panic(Box::new(2)).unwrap().downcast::<i32>().unwrap(), 2);
         assert_eq!(*findings.take_panic().unwrap().downcast::<i32>().unwrap(), 1);
-    }
-
-    #[test]
-    fn a_payload_that_panics_when_dropped_is_dropped() {
-        struct Spiteful(u32);
-        impl Drop for Spiteful {
-            fn drop(&mut self) {
-                if self.0 > 0 {
-                    std::panic::resume_unwind(Box::new(Spiteful(self.0 - 1)));
-                }
-            }
-        }
-        discard(Box::new(Spiteful(3)));
     }
 }

@@ -8,6 +8,7 @@ use crate::fiber::waiter::{Wait, Waiter};
 use crate::park::scope::{self, Entry};
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
+use crate::prim::drop_quietly::drop_quietly;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use crate::sched::worker::{self, Worker};
@@ -21,7 +22,11 @@ use std::thread;
 /// Calls both closures, the second on another worker meanwhile if there is one with nothing to do, and returns both results.
 ///
 /// A fork that nobody takes costs a few nanoseconds, so it can stand at every node of a tree. Both closures may wait: the worker goes on
-/// with other fibers. Whoever waits for a stolen half runs nothing else on its stack, so locks may be held across a fork.
+/// with other fibers. Whoever waits for a stolen half runs nothing else on its stack, so locks of [`sync`](crate::sync) may be held across a fork. (Those of
+/// `std` may not, if others on the worker want them: fibers that fork for long give way now and then.)
+///
+/// The half that another takes is a fiber of its own: it has a stack no smaller than that of the fork, or of the usual size if the fork stands on
+/// a thread's own, as in the main fiber of [`run`](fn@crate::run); and its [fiber-locals](crate::fiber_local!) are its own, too.
 ///
 /// On a thread outside of a runtime the two run in the [default runtime](crate::Runtime::install_default), or else one after the other.
 ///
@@ -84,7 +89,7 @@ where
         }));
         if let Err(payload) = forked {
             // What a fork of other types would have dropped before it went on with the panic.
-            drop((b, second));
+            drop_quietly((b, second));
             resume_unwind(payload);
         }
         first.zip(second).unwrap_or_else(|| unreachable!("INVARIANT: both were called, and once"))
@@ -215,11 +220,11 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     #[inline(never)]
     fn end_with(&self, payload: Box<dyn Any + Send>, me: FiberRef, place: Place) -> ! {
         if !reclaim(&self.job, place) {
-            drop(self.wait(me, place));
+            drop_quietly(self.wait(me, place));
         } else {
             me.take_back(self.as_job());
             // SAFETY: nobody else has seen it, or it was taken just now.
-            drop(unsafe { self.take() });
+            drop_quietly(unsafe { self.take() });
         }
         resume_unwind(payload)
     }

@@ -13,6 +13,8 @@ pub(crate) mod checker;
 pub(crate) mod clock;
 #[cfg(not(modelled))]
 pub(crate) mod cpu_clock;
+#[cfg(not(modelled))]
+pub(crate) mod drop_quietly;
 pub(crate) mod event_ring;
 pub(crate) mod gate;
 pub(crate) mod id;

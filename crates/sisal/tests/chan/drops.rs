@@ -331,3 +331,25 @@ fn a_single_item_is_dropped_once_however_its_channel_ends() {
         ledger.check();
     });
 }
+
+#[test]
+fn messages_that_panic_when_they_are_dropped_keep_no_others() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    struct Spiteful<'a>(&'a AtomicUsize, bool);
+    impl Drop for Spiteful<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            if self.1 {
+                std::panic::resume_unwind(Box::new(()));
+            }
+        }
+    }
+    for first in [0, 1, 3] {
+        let dropped = AtomicUsize::new(0);
+        let (sender, receiver) = sisal::chan::bounded(4);
+        (0..4).for_each(|number| drop(sender.send(Spiteful(&dropped, number == first))));
+        let gone = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(receiver)));
+        assert!(gone.is_err());
+        assert_eq!(dropped.load(Ordering::Relaxed), 4, "the first that panicked was number {first}");
+    }
+}

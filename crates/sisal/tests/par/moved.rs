@@ -371,3 +371,29 @@ fn items_without_a_size_are_counted_all_the_same() {
         });
     });
 }
+
+#[test]
+fn of_pairs_none_is_lost_if_one_without_a_partner_panics_when_it_is_dropped() {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    struct Item(bool);
+    impl Drop for Item {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+            if self.0 {
+                resume_unwind(Box::new(()));
+            }
+        }
+    }
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            DROPPED.store(0, Ordering::Relaxed);
+            let items = |count: usize, last: bool| {
+                (0..count).map(|number| Item(last && number + 1 == count)).collect::<Vec<_>>()
+            };
+            let looped =
+                catch_unwind(AssertUnwindSafe(|| par::iter(items(10, true)).zip(items(5, false)).for_each(drop)));
+            assert!(looped.is_err());
+            assert_eq!(DROPPED.load(Ordering::Relaxed), 15);
+        });
+    });
+}

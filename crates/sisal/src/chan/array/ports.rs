@@ -165,8 +165,19 @@ impl<T> Channel for Array<T> {
         let mut slot = MaybeUninit::<T>::uninit();
         // SAFETY: the slot can be written, and holds a value after each receive.
         while unsafe { self.receive(slot.as_mut_ptr()) } == Attempt::Done {
+            let rest = OnUnwind(|| self.discard());
             // SAFETY: as above.
             unsafe { slot.assume_init_drop() };
+            std::mem::forget(rest);
         }
+    }
+}
+
+/// Calls something if a message panics when it is dropped: the others go all the same.
+struct OnUnwind<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnUnwind<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }

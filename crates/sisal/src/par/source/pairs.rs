@@ -3,6 +3,7 @@
 
 use super::{Exact, Sealed, Source};
 use std::iter;
+use std::mem;
 use std::ops::Range;
 
 /// Two sources side by side, as long as the shorter.
@@ -35,13 +36,16 @@ impl<A: Exact, B: Exact> Source for Zip<A, B> {
 
     unsafe fn open(&mut self) {
         let len = self.positions();
-        // SAFETY: the caller's promise. Both are open then, and nobody will ask for what has no partner.
+        // SAFETY: the caller's promise.
         unsafe {
             self.a.open();
             self.b.open();
-            self.a.discard(len..self.a.positions());
-            self.b.discard(len..self.b.positions());
         }
+        let Zip { a, b } = &*self;
+        // If the loop does not begin, since one without a partner panics when it is dropped, the others go as well.
+        let wanted = (Unwanted(a, 0..len), Unwanted(b, 0..len));
+        drop((Unwanted(a, len..a.positions()), Unwanted(b, len..b.positions())));
+        mem::forget(wanted);
     }
 
     unsafe fn leaf(&self, range: Range<usize>) -> Self::Leaf<'_> {
@@ -50,11 +54,19 @@ impl<A: Exact, B: Exact> Source for Zip<A, B> {
     }
 
     unsafe fn discard(&self, range: Range<usize>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.a.discard(range.clone());
-            self.b.discard(range);
-        }
+        drop((Unwanted(&self.a, range.clone()), Unwanted(&self.b, range)));
+    }
+}
+
+/// Positions that nobody asks for: their items are dropped with it, also if others panic when they are.
+///
+/// INVARIANT: the source is open, and nobody has asked for these.
+struct Unwanted<'a, S: Source>(&'a S, Range<usize>);
+
+impl<S: Source> Drop for Unwanted<'_, S> {
+    fn drop(&mut self) {
+        // SAFETY: the invariant.
+        unsafe { self.0.discard(self.1.clone()) };
     }
 }
 
