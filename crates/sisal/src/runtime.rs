@@ -115,7 +115,7 @@ fn attend(asked: &Attendance, shared: &Arc<Shared>) -> Result<Attendants, BuildE
 fn conclude(shared: &Shared, attendants: Attendants, timeout: Duration) -> ShutdownReport {
     let has_ended = {
         let _shown = attendants;
-        shared.wait_for_end(Moment::now().after(timeout))
+        shared.wait_for_fibers(Moment::now().after(timeout))
     };
     let leftover = if has_ended {
         threads::join_all(shared);

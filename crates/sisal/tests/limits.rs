@@ -305,3 +305,17 @@ fn the_limit_of_one_runtime_is_none_of_another() {
         common::shut_down(wide);
     });
 }
+
+#[test]
+fn whoever_has_joined_a_fiber_finds_its_place_free_and_its_end_counted() {
+    with_workers(|workers| {
+        let runtime = limited(workers, 2);
+        for round in 1..=rounds(2_000) {
+            let fibers = [(); 2].map(|()| runtime.handle().try_spawn(yield_now).unwrap());
+            fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+            assert_eq!(runtime.handle().stats().finished, 2 * round as u64);
+        }
+        let report = runtime.shutdown(std::time::Duration::ZERO);
+        assert!(report.is_clean(), "{report}");
+    });
+}

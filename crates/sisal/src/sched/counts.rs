@@ -40,14 +40,18 @@ impl Count {
 /// What one worker, or the outside, has done.
 pub(crate) struct Counts {
     pub(crate) spawned: Count,
+    /// Fibers that have ended: counted before anybody is told so.
     pub(crate) finished: Count,
+    /// Of these, those that nothing is left of: counted last.
+    pub(crate) gone: Count,
     pub(crate) panicked: Count,
     pub(crate) cancelled: Count,
 }
 
 impl Counts {
     pub(crate) fn new() -> Counts {
-        Counts { spawned: Count::new(), finished: Count::new(), panicked: Count::new(), cancelled: Count::new() }
+        let [spawned, finished, gone, panicked, cancelled] = [const { Count::new() }; 5];
+        Counts { spawned, finished, gone, panicked, cancelled }
     }
 
     /// Counts an end of this kind. For the one writer only.

@@ -28,13 +28,13 @@ use crate::fiber::spans;
 use crate::prim::atomic::Ordering;
 use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
+use crate::prim::drop_quietly::drop_quietly;
 use crate::prim::fork;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use sisal_context::stack::Stack;
 use sisal_context::switch::{self, Suspended, sanitizer};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// How many different places there are for the first frame of a stack, and how far apart.
@@ -135,7 +135,11 @@ impl Worker {
         loop {
             match self.next() {
                 // One that will only be cancelled needs no stack of its own.
-                Next::Fresh(fiber) if fiber.class == self.shared.config.class || self.is_stopping() => self.call(fiber),
+                Next::Fresh(fiber)
+                    if fiber.class == self.shared.config.class || (self.is_stopping() && !fiber.flags.is_job()) =>
+                {
+                    self.call(fiber)
+                }
                 Next::Fresh(fiber) => self.call_on_own_stack(fiber),
                 Next::Ready(fiber) => self.abandon_for(fiber),
                 Next::Leave => self.abandon_for_root(),
@@ -197,6 +201,13 @@ impl Worker {
         } else {
             self.strike_off(fiber);
         }
+        // Before anybody is told of its end: whoever knows of it finds its place free, and it counted.
+        if let Some(limit) = &self.shared.limit
+            && let Some(token) = limit.leave()
+        {
+            self.unpark(token);
+        }
+        shown.counts.finished.increment();
         let freeing = fiber.end.finish(|token| self.unpark_joiner(token));
         if freeing == Freeing::Mine {
             if !detached {
@@ -213,12 +224,7 @@ impl Worker {
         }
         current::with(|current| current.fiber.set(None));
         self.forget_to_yield();
-        if let Some(limit) = &self.shared.limit
-            && let Some(token) = limit.leave()
-        {
-            self.unpark(token);
-        }
-        shown.counts.finished.increment();
+        shown.counts.gone.increment();
     }
 
     /// Drops the outcome of a fiber that has no handle any more. That is user code, which may wait and use fiber-locals.
@@ -491,10 +497,6 @@ extern "C" fn own_stack_entry(worker: usize) -> ! {
 
 fn drop_locals(fiber: FiberRef) {
     let Some(locals) = fiber.locals.get() else { return };
-    locals.drop_each(|value| {
-        // A destructor that panics must not take the worker with it; the panic has been printed. Its payload may do so again.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-            std::mem::forget(payload);
-        }
-    });
+    // A destructor that panics must not take the worker with it.
+    locals.drop_each(drop_quietly);
 }

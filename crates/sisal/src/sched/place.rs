@@ -179,10 +179,11 @@ impl Shared {
         } else {
             self.outside.panicked.increment_shared();
         }
+        self.outside.finished.increment_shared();
         // The handle is being made right now, so nobody has detached, and nobody waits.
         let freeing = fiber.end.finish(|_| unreachable!("INVARIANT: nobody has the handle yet"));
         debug_assert_eq!(freeing, Freeing::Theirs);
-        self.outside.finished.increment_shared();
+        self.outside.gone.increment_shared();
         self.end_if_quiescent();
     }
 

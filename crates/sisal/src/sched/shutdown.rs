@@ -5,8 +5,8 @@
 //! 2. *Ended*: no unfinished fiber is left. Whoever sees that first says so, and the workers go.
 //!
 //! # How it is seen that none is left
-//! Spawns and ends are counted by each worker for itself. Sum the ends first, then the spawns: if the sums are equal, there
-//! was a moment between the two when no fiber was unfinished, since later spawns could only make the second sum larger. No
+//! Spawns, and fibers that nothing is left of, are counted by each worker for itself. Sum the latter first, then the spawns: if the sums are equal, there
+//! was a moment between the two when no fiber was left, since later spawns could only make the second sum larger. No
 //! fiber can come after that moment: fibers spawn fibers, and there was none; threads outside count a spawn, fence, and look
 //! at the phase, which was Stopping before we fenced and summed. The main fiber of `run` is no part of the counts: whether it has
 //! ended is looked at first.
@@ -21,6 +21,10 @@ use crate::fiber::info::Fiber;
 use crate::prim::atomic::{Ordering, fence};
 use crate::prim::clock::Moment;
 use crate::prim::futex;
+use std::time::Duration;
+
+/// How long it takes workers at most to see that no fiber is left, unless the last one drops something that waits.
+const LAST_STEPS: Duration = Duration::from_secs(1);
 
 /// The fibers that were still there.
 pub(crate) struct Leftover {
@@ -68,6 +72,14 @@ impl Shared {
         main + self.spawned() - finished
     }
 
+    /// Whether nothing is left of any fiber.
+    fn are_all_gone(&self) -> bool {
+        // ORDERING: Acquire, as in `unfinished`.
+        let main = u64::from(self.main.load(Ordering::Acquire));
+        let gone: u64 = self.counts().map(|counts| counts.gone.get()).sum();
+        main + self.spawned() == gone
+    }
+
     /// Whether there is a main fiber that has not ended.
     pub(crate) fn has_main(&self) -> bool {
         self.main.load(Ordering::Relaxed) != 0
@@ -94,7 +106,7 @@ impl Shared {
         }
         // ORDERING: pairs with the fence in `enqueue_outside`.
         fence(Ordering::SeqCst);
-        if self.unfinished() > 0 {
+        if !self.are_all_gone() {
             return false;
         }
         // ORDERING: AcqRel pairs with the Acquire in `phase`.
@@ -106,7 +118,7 @@ impl Shared {
     }
 
     /// Waits until the runtime has ended; false if the time is up before.
-    pub(crate) fn wait_for_end(&self, until: Moment) -> bool {
+    fn wait_for_end(&self, until: Moment) -> bool {
         loop {
             let phase = self.phase();
             if phase == Phase::Ended {
@@ -118,6 +130,11 @@ impl Shared {
             }
             futex::wait(&self.phase, phase as u32, (until != Moment::NEVER).then_some(left));
         }
+    }
+
+    /// As [`wait_for_end`](Self::wait_for_end); but if all fibers have ended, the workers are given the time to see that.
+    pub(crate) fn wait_for_fibers(&self, until: Moment) -> bool {
+        self.wait_for_end(until) || (self.unfinished() == 0 && self.wait_for_end(Moment::now().after(LAST_STEPS)))
     }
 
     /// Who is still there?
