@@ -6,7 +6,8 @@
 //! - [`sort`](sort()) and its likes.
 //!
 //! In all of it closures may wait: the worker goes on with other work, and whatever was not started yet is there for others. Nobody who
-//! waits runs anything else on its stack, so locks may be held across all of it.
+//! waits runs anything else on its stack, so locks of [`sync`](crate::sync) may be held across all of it. Those of `std` may not: what computes for long gives way
+//! to other fibers now and then. What another worker takes is a fiber of its own, with fiber-locals of its own.
 //!
 //! # What waiting costs
 //! That is paid in stacks: whatever waits keeps the one it is on, and whoever goes on with the rest takes another. Work is divided down to

@@ -22,6 +22,7 @@ use crate::fiber::job::{Exposed, Job};
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
+use sisal_context::stack::{SizeClass, Stack};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -152,6 +153,12 @@ impl Worker {
         }
     }
 
+    /// Jobs have stacks no smaller than that of their owner, who may go as deep in them.
+    fn class_for_jobs(&self) -> SizeClass {
+        let usual = self.shared.config.class;
+        self.stack.get().map(Stack::class).filter(|mine| mine.usable() > usual.usable()).unwrap_or(usual)
+    }
+
     /// Lets others see a job of `me`, the running fiber.
     fn expose(&self, me: FiberRef, job: NonNull<Job>, now: Moment) {
         // SAFETY: a job in the list of the running fiber.
@@ -173,7 +180,7 @@ impl Worker {
         let birth = Birth {
             id: self.next_id(),
             runtime: me.runtime,
-            class: self.shared.config.class,
+            class: self.class_for_jobs(),
             pinned: false,
             spawned_at: seen.place,
             name: None,
@@ -182,6 +189,8 @@ impl Worker {
         let offer = Offer { job, exposed: seen_by_all };
         let fiber = body::allocate(birth, move || offer.run());
         fiber.flags.set_job();
+        // Its owner may be inside of more by now, never of less.
+        fiber.flags.set_outlook(me.flags.outlook());
         let freeing = fiber.end.detach(|_| unreachable!("INVARIANT: nobody awaits it"));
         debug_assert_eq!(freeing, Freeing::Theirs);
         self.note_spawn(fiber);

@@ -345,3 +345,57 @@ fn a_request_for_the_end_reaches_what_others_run() {
         });
     });
 }
+
+/// A kilobyte of stack for each level.
+#[inline(never)]
+fn deep(levels: u32) -> u32 {
+    let frame = std::hint::black_box([levels; 250]);
+    if levels == 0 { 0 } else { deep(levels - 1) + frame[7] / levels }
+}
+
+#[test]
+fn a_half_that_others_run_has_a_stack_as_large_as_its_owners() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let large = runtime.handle().builder().stack_size(16 << 20);
+        let forked = large.spawn(|| {
+            join(
+                || {
+                    yield_now();
+                    deep(2_000)
+                },
+                || deep(2_000),
+            )
+        });
+        assert_eq!(forked.join().unwrap(), (2_000, 2_000));
+        let grown = runtime.spawn(|| sisal::stack::grow(16 << 20, || join(yield_now, || deep(2_000)).1));
+        assert_eq!(grown.join().unwrap(), 2_000);
+        shut_down(runtime);
+    });
+}
+
+#[test]
+fn of_two_panics_whose_payloads_panic_in_turn_the_first_comes_out() {
+    struct Spiteful(u32);
+    impl Drop for Spiteful {
+        fn drop(&mut self) {
+            if self.0 != 0 {
+                std::panic::resume_unwind(Box::new(()));
+            }
+        }
+    }
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            let panicked = catch_unwind(|| {
+                join(
+                    || {
+                        yield_now();
+                        std::panic::resume_unwind(Box::new(Spiteful(0)))
+                    },
+                    || std::panic::resume_unwind(Box::new(Spiteful(1))),
+                )
+            });
+            assert_eq!(panicked.unwrap_err().downcast::<Spiteful>().unwrap().0, 0);
+        });
+    });
+}
