@@ -245,3 +245,35 @@ fn a_fork_while_all_workers_are_busy_disturbs_nobody() {
     });
     ended.well();
 }
+
+#[cfg(feature = "tokio")]
+#[test]
+fn without_a_runtime_the_parent_hears_what_its_child_has_dropped_and_the_child_is_told() {
+    use std::future::Future;
+    use tokio::io::AsyncReadExt;
+    let ended = child::run(|| {
+        let (stream, mut peer) = sisal::net::UnixStream::pair().unwrap();
+        let stream = Arc::new(stream);
+        let (tell, told) = mpsc::channel();
+        let reader = Arc::clone(&stream);
+        let read = std::thread::spawn(move || {
+            let (mut reader, mut buffer) = (&*reader, [0; 8]);
+            let mut reading = std::pin::pin!(reader.read(&mut buffer));
+            sisal::block_on(std::future::poll_fn(|context| {
+                let polled = reading.as_mut().poll(context);
+                // Now it is registered with the thread that hears for tasks.
+                let _ = tell.send(());
+                polled
+            }))
+        });
+        told.recv().unwrap();
+        // The child's copy goes for good, whoever else has it.
+        // SAFETY: the child ends without touching it again.
+        assert_eq!(fork(|| unsafe { std::ptr::drop_in_place(Arc::as_ptr(&stream).cast_mut()) }), Fate::Exited(0));
+        std::io::Write::write_all(&mut peer, b"hello").unwrap();
+        assert_eq!(read.join().unwrap().unwrap(), 5);
+        let waits = || _ = sisal::block_on(sisal::chan::after(Duration::from_millis(1)).recv_async());
+        assert_eq!(fork(waits), Fate::Killed(SIGABRT));
+    });
+    ended.well().saying(MESSAGE);
+}

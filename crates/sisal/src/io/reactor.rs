@@ -2,6 +2,7 @@
 
 use super::epoll::{Epoll, EpollDriver};
 use crate::park;
+use crate::prim::fork;
 use crate::prim::own_threads;
 use crate::sched::driver::Driver;
 use std::io;
@@ -12,6 +13,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub(super) fn epoll() -> io::Result<&'static Arc<Epoll>> {
     static EPOLL: OnceLock<Arc<Epoll>> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
+    // The thread that listens is not there, and the epoll is the parent's.
+    fork::refuse_in_child();
     if let Some(epoll) = EPOLL.get() {
         return Ok(epoll);
     }

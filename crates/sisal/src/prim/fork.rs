@@ -10,18 +10,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static IN_FORKED_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Registers `in_child`, called on the forking thread in the child of every later `fork`. Once per process.
-pub(crate) fn watch(in_child: extern "C" fn()) {
+/// From now on a child knows that it is one. Called before the first thread of the crate's own starts.
+pub(crate) fn watch() {
     static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| {
-        // SAFETY: both handlers are `extern "C"` functions that live for ever and touch only an atomic and a
-        // thread-local cell, which is allowed in the child of a multi-threaded process.
-        let failed = unsafe {
-            libc::pthread_atfork(None, None, Some(raise_flag)) != 0
-                || libc::pthread_atfork(None, None, Some(in_child)) != 0
-        };
-        assert!(!failed, "sisal: out of memory while registering the fork handler");
-    });
+    REGISTERED.call_once(|| register(raise_flag));
+}
+
+/// As [`watch`]; and `in_child` is called on the forking thread in the child of every later `fork`. Once per process.
+pub(crate) fn watch_with(in_child: extern "C" fn()) {
+    static REGISTERED: Once = Once::new();
+    watch();
+    REGISTERED.call_once(|| register(in_child));
+}
+
+fn register(in_child: extern "C" fn()) {
+    // SAFETY: the handlers are `extern "C"` functions that live for ever and touch only an atomic and a thread-local cell, which is allowed
+    // in the child of a multi-threaded process.
+    let failed = unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0;
+    assert!(!failed, "sisal: out of memory while registering the fork handler");
 }
 
 extern "C" fn raise_flag() {

@@ -1,3 +1,5 @@
 //! Forks, in the models: there are none.
 
 pub(crate) fn refuse_in_child() {}
+
+pub(crate) fn watch() {}

@@ -2,6 +2,7 @@
 //!
 //! Whoever wants to know whether anybody else could still do something counts the others. The workers of another runtime are others.
 
+use super::fork;
 use rustix::thread::{Pid, gettid};
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,6 +56,7 @@ pub(crate) fn spawn_for(
     name: &str,
     body: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
+    fork::watch();
     Builder::new().name(name.to_owned()).spawn(move || {
         let _enrolment = enroll(runtime);
         body();

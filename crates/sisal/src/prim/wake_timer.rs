@@ -5,6 +5,7 @@
 //! any it sleeps for good.
 
 use super::clock::Moment;
+use super::fork;
 use super::own_threads;
 use std::collections::BTreeMap;
 use std::io;
@@ -54,6 +55,8 @@ pub(crate) fn wake_at(at: Moment, waker: Waker) -> io::Result<()> {
 }
 
 fn arm(at: Moment, waker: Waker) -> io::Result<Key> {
+    // The thread that keeps time is not there.
+    fork::refuse_in_child();
     let mut timers = timers();
     if !timers.is_started {
         own_threads::spawn("sisal-timers", keep_time)?;

@@ -27,7 +27,7 @@ use std::thread;
 /// What a process needs once, before its first runtime.
 fn prepare_process() {
     fault::install(super::overflow::on_fault);
-    fork::watch(worker::forget_current);
+    fork::watch_with(worker::forget_current);
     panic_hook::install();
 }
 
@@ -116,6 +116,11 @@ pub(super) fn start_added(shared: &Arc<Shared>, index: usize) -> bool {
 fn start_monitor(shared: &Arc<Shared>) -> io::Result<()> {
     let monitor = Monitor::new(Arc::clone(shared));
     spawn(shared, &format!("{}-monitor", shared.config.name), move || monitor.run())
+}
+
+/// Starts the thread that says who blocks a worker.
+pub(super) fn start_reporter(shared: &Shared, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    spawn(shared, &format!("{}-reports", shared.config.name), body)
 }
 
 fn spawn(shared: &Shared, name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
