@@ -7,7 +7,7 @@ use super::stack::{Addresses, Symbols, Tracer};
 use super::survey::Depth;
 use crate::prim::id::FiberId;
 use crate::prim::own_threads;
-use crate::sched::blockers::install_stack_hook;
+use crate::sched::blockers::{Unnamed, install_stack_hook};
 use crate::sched::presence::Sighted;
 use crate::sched::remote::Remote;
 use std::collections::HashMap;
@@ -114,8 +114,8 @@ pub(super) fn install_hook(is_wanted: bool) {
 }
 
 /// The first symbol takes a tenth of a second and more, since all of the program's are read then. Whoever is to be told of a fiber at once
-/// should not have to wait for that, nor should the monitor: so it is done beforehand, once, on a thread that ends with it. (If there is
-/// no thread to be had, it is done when it is needed.)
+/// should not have to wait for that: so it is done beforehand, once, on a thread that ends with it. (If there is no thread to be had, it is
+/// done when it is needed.)
 fn learn_symbols() {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {
@@ -127,11 +127,13 @@ fn learn_symbols() {
 }
 
 /// The stack of a fiber that has this turn of a worker. Of nobody else, and not of what the fiber does in a later turn.
-pub(super) fn stack_in_turn(worker: &Remote, fiber: FiberId, turn: u64) -> Option<String> {
+pub(super) fn stack_in_turn(worker: &Remote, fiber: FiberId, turn: u64) -> Option<Unnamed> {
     let sample = Tracer::new().running(worker, PATIENCE)?;
     if (sample.fiber, sample.turn) != (Some(fiber), turn) {
         return None;
     }
-    let frames = Symbols::with(|symbols| symbols.resolve(&sample.addresses));
-    Some(frames.iter().map(|frame| format!("{frame}\n")).collect())
+    Some(Box::new(move || {
+        let frames = Symbols::with(|symbols| symbols.resolve(&sample.addresses));
+        frames.iter().map(|frame| format!("{frame}\n")).collect()
+    }))
 }

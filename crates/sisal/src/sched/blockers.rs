@@ -2,9 +2,13 @@
 //!
 //! It goes to `tracing`, with the feature of that name and if somebody listens there, and else to standard error, if the runtime was asked to
 //! say so. The stack of the fiber is there if a layer above knows how to look at one: it [installs](install_stack_hook) a function for that.
+//!
+//! The monitor looks at the stack, and a thread of its own finds the names and says it all: that may take seconds, for which the monitor must not
+//! look away.
 
 use super::remote::Remote;
 use super::shared::Shared;
+use super::threads;
 use super::warning;
 use crate::fiber::info::Fiber;
 use crate::prim::id::FiberId;
@@ -12,11 +16,14 @@ use crate::prim::say::say;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-/// Tells the stack of a fiber that has this turn of a worker, one line a frame, if it can be had and the turn has not ended. Called by the
-/// monitor's thread.
-pub(crate) type StackHook = fn(&Remote, FiberId, u64) -> Option<String>;
+/// Looks at the stack of a fiber that has this turn of a worker, if it can be had and the turn has not ended. Called by the monitor's thread.
+pub(crate) type StackHook = fn(&Remote, FiberId, u64) -> Option<Unnamed>;
+
+/// A stack that was looked at. Tells its frames, one a line.
+pub(crate) type Unnamed = Box<dyn FnOnce() -> String + Send>;
 
 static STACK_HOOK: OnceLock<StackHook> = OnceLock::new();
 
@@ -67,16 +74,49 @@ impl Blocker {
     }
 
     /// Says so, where it is heard.
-    pub(super) fn report(mut self, shared: &Shared) {
-        if !warning::is_heard() && !shared.config.naming.aloud {
-            return;
-        }
-        self.stack = STACK_HOOK.get().and_then(|hook| hook(&shared.remotes[self.worker], self.fiber.id(), self.turn));
+    fn say(self) {
         if warning::is_heard() {
-            // A subscriber that panics is not to end the monitor.
+            // A subscriber that panics is not to end the thread.
             let _ = catch_unwind(AssertUnwindSafe(|| warning::blocked(&self)));
         } else {
             say(format_args!("sisal: {self}\n"));
+        }
+    }
+}
+
+/// A blocker that is to be named, and its stack.
+struct Report(Blocker, Option<Unnamed>);
+
+impl Report {
+    fn say(self) {
+        let Report(mut blocker, stack) = self;
+        blocker.stack = stack.map(|stack| stack());
+        blocker.say();
+    }
+}
+
+/// The way to the thread that says it. That is started for the first report, and ends with the monitor.
+#[derive(Default)]
+pub(super) struct Reports(Option<Sender<Report>>);
+
+impl Reports {
+    /// Has it said of one that blocks its worker at this moment, if anybody is to hear it.
+    pub(super) fn add(&mut self, shared: &Shared, blocker: Blocker) {
+        if !warning::is_heard() && !shared.config.naming.aloud {
+            return;
+        }
+        let remote = &shared.remotes[blocker.worker];
+        let stack = STACK_HOOK.get().and_then(|hook| hook(remote, blocker.fiber.id(), blocker.turn));
+        let report = Report(blocker, stack);
+        if self.0.is_none() {
+            let (sender, receiver) = mpsc::channel::<Report>();
+            let said = threads::start_reporter(shared, move || receiver.into_iter().for_each(Report::say));
+            self.0 = said.ok().map(|()| sender);
+        }
+        // Without a thread it takes the monitor's time.
+        match &self.0 {
+            Some(sender) => sender.send(report).unwrap_or_else(|unsaid| unsaid.0.say()),
+            None => report.say(),
         }
     }
 }

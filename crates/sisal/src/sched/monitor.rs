@@ -17,7 +17,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::blockers::Blocker;
+use super::blockers::{Blocker, Reports};
 use super::remote::Life;
 use super::shared::{Phase, Shared};
 use super::stillness::{Patrol, Vigil};
@@ -133,6 +133,7 @@ pub(super) struct Monitor {
     shared: Arc<Shared>,
     seen: Vec<Seen>,
     named_places: Vec<Place>,
+    reports: Reports,
     now: Moment,
     /// When fresh work last waited.
     last_waiting: Moment,
@@ -151,6 +152,7 @@ impl Monitor {
             shared,
             seen,
             named_places: Vec::new(),
+            reports: Reports::default(),
             now,
             last_waiting: now,
             last_busy: now,
@@ -250,18 +252,22 @@ impl Monitor {
         }
     }
 
-    /// Names the fiber that blocks `worker`, once for each place. If the turn has ended meanwhile, whoever runs now is not to blame.
+    /// Names the fiber that blocks `worker`, once for each place. If the turn has ended meanwhile, whoever runs now is not to blame; nor is one
+    /// that only comes later in this turn, whose worker was kept from its processor before it had found anybody to run.
     fn name_if_due(&mut self, worker: usize) {
         let seen = &mut self.seen[worker];
         let held = self.now.since(seen.turn_since);
-        if !self.shared.config.naming.is_due(held) || std::mem::replace(&mut seen.named, true) {
+        if seen.named || !self.shared.config.naming.is_due(held) {
             return;
         }
-        if let Some(blocker) = Blocker::on(&self.shared, worker, seen.heartbeat, held)
-            && !self.named_places.contains(&blocker.fiber.spawned_at())
-        {
+        let Some(blocker) = Blocker::on(&self.shared, worker, seen.heartbeat, held) else {
+            seen.turn_since = self.now;
+            return;
+        };
+        seen.named = true;
+        if !self.named_places.contains(&blocker.fiber.spawned_at()) {
             self.named_places.push(blocker.fiber.spawned_at());
-            blocker.report(&self.shared);
+            self.reports.add(&self.shared, blocker);
         }
     }
 

@@ -317,11 +317,11 @@ fn a_stack_is_told_of_the_fiber_and_the_turn_that_were_asked_for_alone() {
     let busy = Busy::spawn(runtime.handle());
     let worker = &busy.shared.remotes[0];
     let turn = worker.shown.heartbeat.load(Ordering::Relaxed);
-    let told = std::iter::repeat_with(|| stack_in_turn(worker, busy.id, turn)).flatten().next().unwrap();
+    let told = std::iter::repeat_with(|| stack_in_turn(worker, busy.id, turn)).flatten().next().unwrap()();
     assert!(told.contains("spin"), "{told}");
     for _ in 0..20 {
-        assert_eq!(stack_in_turn(worker, busy.id, turn - 1), None, "of an earlier turn");
-        assert_eq!(stack_in_turn(worker, FiberId(busy.id.0 + 1), turn), None, "of another fiber");
+        assert!(stack_in_turn(worker, busy.id, turn - 1).is_none(), "of an earlier turn");
+        assert!(stack_in_turn(worker, FiberId(busy.id.0 + 1), turn).is_none(), "of another fiber");
     }
     busy.end();
 }

@@ -57,3 +57,25 @@ fn nobody_is_blamed_for_a_turn_that_another_had() {
     assert_eq!(monitor.named_places, [second.shared.remotes[0].presence.running().unwrap().spawned_at()]);
     second.end();
 }
+
+#[test]
+fn who_comes_late_in_a_turn_is_named_for_the_time_since_then() {
+    let runtime = Runtime::builder().workers(1).max_workers(1).build().unwrap();
+    let holder = Holder::start(&runtime);
+    let remote = &holder.shared.remotes[0];
+    let mut monitor = Monitor::new(Arc::clone(&holder.shared));
+    // A turn in which nobody runs: one that has not begun.
+    let turn = remote.shown.heartbeat.load(Ordering::Relaxed);
+    let now = Moment::now();
+    monitor.seen[0] = Seen::at(turn + 1, now);
+    monitor.now = now.after(Duration::from_secs(3600));
+    monitor.name_if_due(0);
+    // Somebody does now.
+    monitor.seen[0].heartbeat = turn;
+    monitor.name_if_due(0);
+    assert!(monitor.named_places.is_empty(), "{:?}", monitor.named_places);
+    monitor.now = monitor.now.after(Duration::from_secs(3600));
+    monitor.name_if_due(0);
+    assert_eq!(monitor.named_places, [remote.presence.running().unwrap().spawned_at()]);
+    holder.end();
+}
