@@ -6,13 +6,15 @@
 //! worker on which others wait is placed anew.
 //!
 //! Fibers are said to be like that by whoever spawns them, or because of the place they were spawned at: the monitor keeps the places of
-//! those that it has seen hold a worker for long. So the second time nobody suffers.
+//! those that it has seen hold a worker for long. So the second time nobody suffers. But a program may spawn all its fibers at one place, and to
+//! start them like this takes a hundred times as long: when [`FORGIVEN`] of a place have started, and none of them was seen to do that again, it
+//! counts for nothing, until one is.
 #![allow(unsafe_code, reason = "fibers are put into intrusive queues, and places kept as pointers")]
 
 #[cfg(test)]
 mod tests;
 
-use super::remote::Life;
+use super::remote::{Life, Remote};
 use super::shared::{Phase, Shared};
 use super::threads;
 use crate::fiber::header::{FiberRef, Header};
@@ -26,10 +28,27 @@ use std::sync::Arc;
 /// How many places are kept. A program has a few; who has more gets no worse than without.
 const PLACES: usize = 64;
 
+/// How many fibers of a place may start without one that computes for long before others of it start as all do. More than can start before the
+/// first is seen.
+const FORGIVEN: usize = 1_000;
+
+/// A place where a fiber that computed for long was spawned.
+struct Known {
+    place: AtomicPtr<Location<'static>>,
+    /// How many of it have started since the last that did.
+    started: AtomicUsize,
+}
+
+impl Known {
+    const fn new() -> Known {
+        Known { place: AtomicPtr::new(ptr::null_mut()), started: AtomicUsize::new(0) }
+    }
+}
+
 /// See the [module](self).
 pub(crate) struct Hogs {
     /// The first `known` are set, and stay.
-    places: [AtomicPtr<Location<'static>>; PLACES],
+    places: [Known; PLACES],
     known: AtomicUsize,
     /// Those for whom the monitor is to find a worker.
     waiting: Injector<Header>,
@@ -37,27 +56,40 @@ pub(crate) struct Hogs {
 
 impl Hogs {
     pub(super) fn new() -> Hogs {
-        Hogs {
-            places: [const { AtomicPtr::new(ptr::null_mut()) }; PLACES],
-            known: AtomicUsize::new(0),
-            waiting: Injector::new(),
-        }
+        Hogs { places: [const { Known::new() }; PLACES], known: AtomicUsize::new(0), waiting: Injector::new() }
     }
 
-    /// Whether fibers spawned at `place` have been seen to compute for long.
+    /// Whether fibers spawned at `place` have been seen to compute for long, and not too many since that did not.
     #[inline]
     pub(crate) fn are_spawned_at(&self, place: Place) -> bool {
+        self.find(place).is_some_and(|known| known.started.load(Ordering::Relaxed) < FORGIVEN)
+    }
+
+    #[inline]
+    fn find(&self, place: Place) -> Option<&Known> {
         // ORDERING: Relaxed: a pointer to something that never changes.
         let known = self.known.load(Ordering::Relaxed);
-        known != 0 && self.places[..known].iter().any(|other| ptr::eq(other.load(Ordering::Relaxed), place))
+        if known == 0 {
+            return None;
+        }
+        self.places[..known].iter().find(|known| ptr::eq(known.place.load(Ordering::Relaxed), place))
     }
 
     /// Remembers a place. For the monitor alone.
     pub(super) fn remember(&self, place: Place) {
         let known = self.known.load(Ordering::Relaxed);
-        if known < PLACES && !self.are_spawned_at(place) {
-            self.places[known].store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        if let Some(known) = self.find(place) {
+            known.started.store(0, Ordering::Relaxed);
+        } else if known < PLACES {
+            self.places[known].place.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
             self.known.store(known + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// One of `place` is about to start.
+    fn note_start(&self, place: Place) {
+        if let Some(known) = self.find(place) {
+            known.started.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -78,6 +110,19 @@ impl Shared {
         // ORDERING: pairs with the fence in `Monitor::sleep`: queued before we look whether it sleeps.
         fence(Ordering::SeqCst);
         self.watch.nudge();
+    }
+
+    /// A worker has taken `fiber` from a lane: false if it would delay those who wait there, and is placed anew.
+    pub(super) fn may_start_on(&self, remote: &Remote, fiber: FiberRef) -> bool {
+        if !fiber.flags.is_hog() {
+            return true;
+        }
+        if remote.presence.is_empty() {
+            self.hogs.note_start(fiber.spawned_at);
+            return true;
+        }
+        self.enqueue_hog(fiber);
+        false
     }
 
     /// Workers that have nothing to do, could start something, and on which nobody would be delayed. Those that are awake may be about to
@@ -104,6 +149,7 @@ impl Shared {
             match asleep.or_else(added).or_else(|| self.lonely().next()) {
                 Some(worker) => self.push_to_lane(worker, fiber),
                 None => {
+                    self.hogs.note_start(fiber.spawned_at);
                     // SAFETY: as above.
                     unsafe { self.injector.push([header]) };
                     // ORDERING: sched/README, waking for fresh work.

@@ -59,7 +59,8 @@ impl Worker {
             // Somebody may have relied on us, before we were told to take nothing fresh.
             self.shared.announce_fresh();
         }
-        if self.has_own_work() {
+        // Looked at again: one that is to take fresh work after all must not sleep as one that is not woken for it.
+        if self.has_own_work() || self.takes_fresh() != takes_fresh {
             let granted = idle.withdraw(self.index, bed, epoch);
             // Somebody may have relied on our search, which ends here: others have to be told of what was not found by it.
             self.searching.set(granted || (takes_fresh && self.shared.has_fresh() && idle.try_search_again()));

@@ -325,11 +325,7 @@ impl Worker {
     /// What was placed with a worker. If that would delay those who wait here, it is placed anew.
     pub(super) fn take_from_lane(&self, worker: usize) -> Option<FiberRef> {
         let fiber = self.shared.remotes[worker].lane.take_share(1, 1, |_| ()).map(fiber)?;
-        if fiber.flags.is_hog() && !self.remote().presence.is_empty() {
-            self.shared.enqueue_hog(fiber);
-            return None;
-        }
-        Some(fiber)
+        self.shared.may_start_on(self.remote(), fiber).then_some(fiber)
     }
 
     /// Looks beyond the own queues for a while; if too many others do, only at the own ones. Mail from a worker that is about to look

@@ -125,3 +125,36 @@ fn fibers_of_a_place_that_was_seen_to_compute_never_start_where_somebody_waits()
         }
     }
 }
+
+#[test]
+fn a_place_is_forgiven_when_many_of_it_did_not_compute_for_long() {
+    let hogs = Hogs::new();
+    let (place, other) = (Location::caller(), Location::caller());
+    hogs.remember(place);
+    (1..FORGIVEN).for_each(|_| hogs.note_start(place));
+    assert!(hogs.are_spawned_at(place) && !hogs.are_spawned_at(other));
+    hogs.note_start(place);
+    assert!(!hogs.are_spawned_at(place));
+    hogs.remember(place);
+    assert!(hogs.are_spawned_at(place));
+    assert_eq!(hogs.known.load(Ordering::Relaxed), 1, "known once");
+}
+
+#[test]
+fn short_fibers_of_a_place_that_was_seen_to_compute_start_like_others_in_the_end() {
+    for workers in [1, 2] {
+        let neighbourhood = Neighbourhood::new(workers);
+        neighbourhood.be_seen();
+        let place = || crate::fiber::current().unwrap().spawned_at();
+        let told = Arc::new(std::sync::Mutex::new(None));
+        let tell = Arc::clone(&told);
+        neighbourhood.spawn(Box::new(move || tell.lock().unwrap().replace(place()).map_or(0, |_| 1))).join().unwrap();
+        let place = told.lock().unwrap().unwrap();
+        let hogs = &neighbourhood.shared().hogs;
+        let started = (0..).take_while(|_| {
+            neighbourhood.spawn(Box::new(|| 0)).join().unwrap();
+            hogs.are_spawned_at(place)
+        });
+        assert!(started.count() < FORGIVEN);
+    }
+}
