@@ -10,6 +10,8 @@ const UNCHECKED: u8 = 8;
 const JOB: u8 = 32;
 const STAYS: u8 = 64;
 const HOG: u8 = 128;
+/// Of one that has started; the one above is asked only of those that have not.
+const LENDS: u8 = HOG;
 
 /// See the [module](self).
 pub(crate) struct Flags(Cell<u8>);
@@ -55,6 +57,15 @@ impl Flags {
 
     pub(crate) fn set_hog(&self) {
         self.0.set(self.0.get() | HOG);
+    }
+
+    /// Whether it has perhaps spawned one that stays on its thread: that may have what else could not have been given away, such as the guard of a lock.
+    pub(crate) fn lends(&self) -> bool {
+        self.0.get() & LENDS != 0
+    }
+
+    pub(crate) fn set_lends(&self) {
+        self.0.set(self.0.get() | LENDS);
     }
 
     /// Whether it must not give way, but where it waits.

@@ -5,8 +5,8 @@
 //!   that is no deadlock.
 //! - Those inside [`no_deadlock_check`] are left out. If there are no others, that is none either.
 //! - Otherwise it is *certain* if all wait in [cycles](super::graph), or for those who do, or if no thread of the process is left that could
-//!   do anything; else it is *possible*. (So it is if a join in the cycle stands below a token, which a thread may have.) If only some wait
-//!   in a cycle, that is said of them, as it is while others run.
+//!   do anything; else it is *possible*. (So it is if a wait in the cycle can be cancelled, as joins can, by whoever has the handle of
+//!   its fiber, a token, or the runtime.) If only some wait in a cycle, that is said of them, as it is while others run.
 //!
 //! A possible one is reported once, after a longer while, and only if somebody waits for the runtime: fibers that wait in the
 //! background for what a thread will send are nothing unusual. It is looked at again after twice the time, and so on. While a signal would
@@ -15,9 +15,9 @@
 #![allow(unsafe_code, reason = "objects are looked at while threads wait for them")]
 
 use super::graph;
-use super::snapshot::{FiberInfo, FiberState, Snapshot, WorkerState};
+use super::snapshot::{ById, FiberInfo, FiberState, Snapshot, WorkerState};
 use super::survey::{Depth, Survey, comes_from_outside, survey};
-use super::text::{Described, Roughly};
+use super::text::{Described, Roughly, write_cycle};
 use crate::fiber::FiberId;
 use crate::fiber::current;
 use crate::fiber::flags::Outlook;
@@ -129,11 +129,12 @@ fn patrol(shared: &Shared) {
 fn report_cycles(shared: &Shared, snapshot: &Snapshot, meanwhile: &str) {
     static REPORTED: Mutex<BTreeSet<(Moment, FiberId)>> = Mutex::new(BTreeSet::new());
     let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let fibers = ById::of(snapshot);
     for cycle in &snapshot.cycles {
         // A fiber that waits in a cycle does so for ever. Numbers are those of one runtime, which is known by when it began.
         let known = cycle.iter().map(|&id| (shared.started, id)).collect::<Vec<_>>();
         if !known.iter().any(|fiber| reported.contains(fiber)) {
-            say(format_args!("sisal: {}", Partial { snapshot, cycle, meanwhile }));
+            say(format_args!("sisal: {}", Partial { snapshot, fibers: &fibers, cycle, meanwhile }));
             reported.extend(known);
         }
     }
@@ -142,6 +143,7 @@ fn report_cycles(shared: &Shared, snapshot: &Snapshot, meanwhile: &str) {
 /// What is printed of a cycle while other fibers are not stuck.
 struct Partial<'a> {
     snapshot: &'a Snapshot,
+    fibers: &'a ById<'a>,
     cycle: &'a [FiberId],
     /// What the others do.
     meanwhile: &'a str,
@@ -153,10 +155,9 @@ impl fmt::Display for Partial<'_> {
             1 => writeln!(f, "deadlock: a fiber waits for itself, while {}", self.meanwhile)?,
             fibers => writeln!(f, "deadlock: {fibers} fibers wait for one another, while {}", self.meanwhile)?,
         }
-        let fibers = self.cycle.iter().filter_map(|&id| self.snapshot.fiber(id));
-        fibers.into_iter().try_for_each(|fiber| write_fiber(f, self.snapshot, fiber))?;
+        self.fibers.each(self.cycle).try_for_each(|fiber| write_fiber(f, self.snapshot, fiber))?;
         write!(f, "  ")?;
-        self.snapshot.write_cycle(f, self.cycle)
+        write_cycle(f, self.fibers, self.cycle)
     }
 }
 
@@ -237,9 +238,10 @@ impl fmt::Display for Report<'_> {
         for object in snapshot.objects.iter().filter(|object| object.fiber.is_none()) {
             writeln!(f, "  {}", Described(object))?;
         }
+        let fibers = ById::of(snapshot);
         for cycle in &snapshot.cycles {
             write!(f, "  ")?;
-            snapshot.write_cycle(f, cycle)?;
+            write_cycle(f, &fibers, cycle)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! each of its children.
 //!
 //! A fiber that waits for several others is stuck if one of them is, so a cycle among these edges never ends by itself. (What is sent into a
-//! channel may come from anybody, a wait with a deadline ends by itself, and one inside [`external_wait`](super::external_wait) or
+//! channel may come from anybody, a lock may have been given on if its fiber has spawned another on its thread, a wait with a deadline ends by itself, and one inside [`external_wait`](super::external_wait) or
 //! [`no_deadlock_check`](super::no_deadlock_check) is as its fiber says: such waits have no edges.)
 
 use super::snapshot::{FiberInfo, FiberState, Snapshot};
@@ -17,9 +17,10 @@ pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
     let edges = edges(snapshot, waits);
     let mut found = Vec::new();
     let mut marks = vec![Mark::New; edges.len()];
+    let mut told = vec![false; edges.len()];
     for start in 0..edges.len() {
         if marks[start] == Mark::New {
-            search(start, &edges, &mut marks, &mut found);
+            search(start, &edges, &mut marks, &mut told, &mut found);
         }
     }
     let numbers = |cycle: Vec<usize>| {
@@ -31,8 +32,8 @@ pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
     found.into_iter().map(numbers).collect()
 }
 
-/// For each fiber of the snapshot whether it waits in one of its cycles, or for one that does, and nobody has a token to cancel any of these
-/// waits: whether it is stuck for ever.
+/// For each fiber of the snapshot whether it waits in one of its cycles, none of whose waits can be cancelled, or for one that does, and nobody has a
+/// token to cancel that: whether it is stuck for ever.
 pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
     let mut waiting_for: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
     for (place, edges) in edges(snapshot, waits).into_iter().enumerate() {
@@ -49,7 +50,7 @@ pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
     let mut unseen: Vec<usize> = (0..doomed.len()).filter(|&place| doomed[place]).collect();
     while let Some(place) = unseen.pop() {
         for &waiter in &waiting_for[place] {
-            if !waits[waiter].is_cancellable && !std::mem::replace(&mut doomed[waiter], true) {
+            if !waits[waiter].has_token && !std::mem::replace(&mut doomed[waiter], true) {
                 unseen.push(waiter);
             }
         }
@@ -60,15 +61,15 @@ pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Mark {
     New,
-    /// On the path that is being followed.
-    Open,
+    /// On the path that is being followed, there.
+    Open(usize),
     Done,
 }
 
-/// Follows all paths from `start`, depth first and without recursion.
-fn search(start: usize, edges: &[Vec<usize>], marks: &mut [Mark], found: &mut Vec<Vec<usize>>) {
+/// Follows all paths from `start`, depth first and without recursion. Those who stand in a cycle that was found are told.
+fn search(start: usize, edges: &[Vec<usize>], marks: &mut [Mark], told: &mut [bool], found: &mut Vec<Vec<usize>>) {
     let mut path = vec![(start, 0)];
-    marks[start] = Mark::Open;
+    marks[start] = Mark::Open(0);
     while let Some((at, next)) = path.last_mut() {
         let Some(&to) = edges[*at].get(*next) else {
             marks[*at] = Mark::Done;
@@ -78,12 +79,15 @@ fn search(start: usize, edges: &[Vec<usize>], marks: &mut [Mark], found: &mut Ve
         *next += 1;
         match marks[to] {
             Mark::New => {
-                marks[to] = Mark::Open;
+                marks[to] = Mark::Open(path.len());
                 path.push((to, 0));
             }
-            Mark::Open => {
-                let first = path.iter().position(|&(index, _)| index == to).unwrap_or(0);
-                found.push(path[first..].iter().map(|&(index, _)| index).collect());
+            Mark::Open(first) => {
+                let cycle = || path[first..].iter().map(|&(index, _)| index);
+                if !told[to] && !cycle().any(|index| told[index]) {
+                    cycle().for_each(|index| told[index] = true);
+                    found.push(cycle().collect());
+                }
             }
             Mark::Done => {}
         }
@@ -101,12 +105,15 @@ pub(super) fn edges(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<usize>> {
             children.entry(nursery).or_default().push(place);
         }
     }
+    // Whether a fiber certainly has what it has locked.
+    let has = |id: &FiberId| places.get(id).is_some_and(|&place| !waits[place].lends);
     let of_fiber = |seen: &Seen| -> Vec<usize> {
         let object = seen.awaited.first().and_then(|(_, number)| objects.get(number));
         let one = match seen.reason {
-            Reason::Lock | Reason::ReadLock | Reason::WriteLock | Reason::Once => {
-                object.and_then(|object| object.owner)
+            Reason::Lock | Reason::ReadLock | Reason::WriteLock => {
+                object.and_then(|object| object.owner).filter(|owner| has(owner))
             }
+            Reason::Once => object.and_then(|object| object.owner),
             Reason::Join => object.and_then(|object| object.fiber),
             _ => None,
         };
@@ -130,10 +137,11 @@ mod tests {
     fn found(edges: &[&[usize]]) -> Vec<Vec<usize>> {
         let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
         let mut marks = vec![Mark::New; edges.len()];
+        let mut told = vec![false; edges.len()];
         let mut found = Vec::new();
         (0..edges.len()).for_each(|start| {
             if marks[start] == Mark::New {
-                search(start, &edges, &mut marks, &mut found);
+                search(start, &edges, &mut marks, &mut told, &mut found);
             }
         });
         found
@@ -146,5 +154,6 @@ mod tests {
         assert_eq!(found(&[&[1], &[2], &[0]]), [[0, 1, 2]]);
         assert_eq!(found(&[&[1], &[2], &[1], &[4], &[3]]), [[1, 2], [3, 4]]);
         assert_eq!(found(&[&[1, 2], &[], &[0]]), [[0, 2]]);
+        assert_eq!(found(&[&[1, 2, 3], &[0], &[0], &[0]]), [[0, 1]], "one of those that share a fiber");
     }
 }

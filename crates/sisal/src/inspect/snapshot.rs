@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use crate::fiber::FiberId;
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 /// What was seen of a runtime: its workers, its fibers, what they wait for.
 ///
 /// It is taken while everything goes on. Each fiber is seen as it was at one moment, but not all at the same: a fiber that ended or
-/// came meanwhile may be missing, and one that was there throughout is not.
+/// came meanwhile may be missing, and one that was there throughout is not, once it has started.
 ///
 /// It is [displayed](fmt::Display) as text for people, with fibers that wait alike put together, and [written as JSON](Self::to_json)
 /// for machines.
@@ -45,7 +46,8 @@ pub struct Snapshot {
     pub counts: FiberCounts,
     /// All fibers that have started and have not ended.
     pub fibers: Vec<FiberInfo>,
-    /// Those that have not started, by where they were spawned.
+    /// Those that have not started, by where they were spawned. Of thousands in one queue only the first are looked at, and those that have to
+    /// start on one worker are not among these before they do.
     pub fresh: Vec<FreshInfo>,
     /// Plain threads that wait in a call of sisal. (Of the whole process: threads belong to no runtime.)
     pub threads: Vec<ThreadInfo>,
@@ -133,7 +135,7 @@ pub struct FiberCounts {
     pub ready: usize,
     /// Waiting for something else.
     pub parked: usize,
-    /// Not started.
+    /// Not started, those not counted that have to start on one worker.
     pub fresh: usize,
 }
 
@@ -254,10 +256,11 @@ pub struct WaitInfo {
 /// let runtime = sisal::Runtime::builder().workers(1).max_workers(1).build()?;
 /// runtime.run(|| {
 ///     let handles: Vec<_> = (0..3).map(|_| sisal::spawn(|| ())).collect();
-///     // None has had its turn yet.
-///     let snapshot = sisal::inspect::snapshot().unwrap();
-///     let fresh: &sisal::inspect::FreshInfo = &snapshot.fresh[0];
-///     assert_eq!(fresh.count, 3);
+///     // They have their turns when this fiber gives way.
+///     for fresh in &sisal::inspect::snapshot().unwrap().fresh {
+///         let fresh: &sisal::inspect::FreshInfo = fresh;
+///         println!("{} spawned at {}", fresh.count, fresh.spawned_at);
+///     }
 ///     handles.into_iter().for_each(|handle| handle.join().unwrap());
 /// });
 /// # Ok::<(), sisal::BuildError>(())
@@ -267,7 +270,7 @@ pub struct WaitInfo {
 pub struct FreshInfo {
     /// Where they were spawned.
     pub spawned_at: &'static Location<'static>,
-    /// How many there are.
+    /// How many were seen.
     pub count: usize,
 }
 
@@ -368,6 +371,20 @@ impl Snapshot {
     /// ```
     pub fn object(&self, id: usize) -> Option<&ObjectInfo> {
         self.objects.binary_search_by_key(&id, |object| object.id).ok().map(|place| &self.objects[place])
+    }
+}
+
+/// The fibers of a snapshot by their numbers, for whoever asks for many.
+pub(super) struct ById<'a>(HashMap<FiberId, &'a FiberInfo>);
+
+impl<'a> ById<'a> {
+    pub(super) fn of(snapshot: &'a Snapshot) -> ById<'a> {
+        ById(snapshot.fibers.iter().map(|fiber| (fiber.id, fiber)).collect())
+    }
+
+    /// Those of a cycle.
+    pub(super) fn each(&self, ids: &[FiberId]) -> impl Iterator<Item = &'a FiberInfo> {
+        ids.iter().filter_map(|id| self.0.get(id).copied())
     }
 }
 

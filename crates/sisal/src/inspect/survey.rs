@@ -45,8 +45,12 @@ pub(super) struct Seen {
     pub(super) is_outside: bool,
     /// Whether it ends by itself, or by a timeout around it.
     pub(super) is_limited: bool,
-    /// Whether somebody has been given a token by which to cancel it, as far as can be known.
+    /// Whether a cancellation would end it, and somebody may ask for one: who has the handle of the fiber, a token, or the runtime itself.
     pub(super) is_cancellable: bool,
+    /// Whether somebody has been given a token for that, as far as can be known.
+    pub(super) has_token: bool,
+    /// Whether the fiber may have given away what it has locked.
+    pub(super) lends: bool,
     /// The nursery that it has opened and waits for.
     pub(super) opened: Option<usize>,
 }
@@ -136,7 +140,7 @@ fn look(shared: &Shared, depth: Depth) -> Survey {
         });
     }
     traces.resolve(&mut fibers);
-    let fresh = if depth >= Depth::Fibers { fresh_by_place(shared) } else { Vec::new() };
+    let (fresh, not_started) = if depth >= Depth::Fibers { fresh_by_place(shared) } else { (Vec::new(), 0) };
     let threads = see_threads(begun, shared, &mut objects);
     let count = |state| fibers.iter().filter(|fiber: &&FiberInfo| fiber.state == state).count();
     let counts = FiberCounts {
@@ -145,7 +149,7 @@ fn look(shared: &Shared, depth: Depth) -> Survey {
         running: count(FiberState::Running),
         ready: count(FiberState::Ready),
         parked: count(FiberState::Parked),
-        fresh: fresh.iter().map(|fresh| fresh.count).sum(),
+        fresh: not_started,
     };
     for (fiber, seen) in fibers.iter().zip(&waits) {
         for (reason, number) in &seen.awaited {
@@ -195,7 +199,9 @@ fn see(
         outlook: if sighted.runs { Outlook::Inside } else { fiber.flags.outlook() },
         is_outside: reason.is_outside(),
         is_limited: !sighted.runs && is_limited(fiber),
-        is_cancellable: !sighted.runs && fiber.flags.is_cancellable() && is_open(fiber),
+        is_cancellable: !sighted.runs && fiber.flags.is_cancellable() && may_be_asked_to_end(fiber, shared),
+        has_token: !sighted.runs && fiber.flags.is_cancellable() && is_open(fiber),
+        lends: sighted.runs || fiber.flags.lends(),
         opened: None,
     };
     if state == FiberState::Parked {
@@ -227,7 +233,14 @@ fn is_limited(fiber: &Header) -> bool {
     fiber.flags.is_limited() || (fiber.flags.is_cancellable() && around())
 }
 
-/// See [`Seen::is_cancellable`], for a fiber that is still. What is outside of a shield does not reach it.
+/// Whether somebody could ask a fiber, which is still, to end. (Of a runtime that has a main fiber, nobody has more than a handle to stop it by; few
+/// programs do that, and what a main fiber waits for is the likeliest to be told.)
+fn may_be_asked_to_end(fiber: &Header, shared: &Shared) -> bool {
+    let has_handle = fiber.id != FiberId::MAIN && !fiber.end.is_detached();
+    has_handle || !shared.has_main() || is_open(fiber)
+}
+
+/// See [`Seen::has_token`], for a fiber that is still. What is outside of a shield does not reach it.
 fn is_open(fiber: &Header) -> bool {
     fiber.scopes().take_while(|scope| scope.node.is_some()).any(Scope::is_open)
 }
@@ -315,6 +328,8 @@ fn see_threads(now: Moment, shared: &Shared, objects: &mut Objects) -> Vec<Threa
             is_outside: false,
             is_limited: thread.has_deadline,
             is_cancellable: false,
+            has_token: false,
+            lends: false,
             opened: None,
         };
         // SAFETY: the thread waits for it, until we have looked at it.
@@ -330,10 +345,11 @@ fn see_threads(now: Moment, shared: &Shared, objects: &mut Objects) -> Vec<Threa
     threads
 }
 
-fn fresh_by_place(shared: &Shared) -> Vec<FreshInfo> {
+/// Those that have not started, and how many there are in all.
+fn fresh_by_place(shared: &Shared) -> (Vec<FreshInfo>, usize) {
     let mut counts = BTreeMap::new();
-    shared.look_at_fresh(|fiber| *counts.entry(fiber.spawned_at).or_insert(0) += 1);
+    let all = shared.look_at_fresh(|fiber| *counts.entry(fiber.spawned_at).or_insert(0) += 1);
     let mut fresh: Vec<_> = counts.into_iter().map(|(spawned_at, count)| FreshInfo { spawned_at, count }).collect();
     fresh.sort_by_key(|fresh| std::cmp::Reverse(fresh.count));
-    fresh
+    (fresh, all)
 }

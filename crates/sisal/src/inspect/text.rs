@@ -1,6 +1,6 @@
 //! Snapshots as text, for people: fibers that wait alike are put together and counted.
 
-use super::snapshot::{FiberInfo, FiberState, ObjectInfo, Snapshot};
+use super::snapshot::{ById, FiberInfo, FiberState, ObjectInfo, Snapshot};
 use crate::fiber::FiberId;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +72,10 @@ impl fmt::Display for Snapshot {
         }
         for fresh in &self.fresh {
             writeln!(f, "\n{} fresh fibers spawned at {}", fresh.count, fresh.spawned_at)?;
+        }
+        let looked_at: usize = self.fresh.iter().map(|fresh| fresh.count).sum();
+        if counts.fresh > looked_at {
+            writeln!(f, "\n{} more fresh fibers", counts.fresh - looked_at)?;
         }
         for thread in &self.threads {
             let name = thread.name.as_deref().unwrap_or("without a name");
@@ -156,19 +160,19 @@ impl Snapshot {
 
     /// The cycles, one line each.
     pub(super) fn write_cycles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cycles.iter().try_for_each(|cycle| self.write_cycle(f, cycle))
+        let fibers = ById::of(self);
+        self.cycles.iter().try_for_each(|cycle| write_cycle(f, &fibers, cycle))
     }
+}
 
-    pub(super) fn write_cycle(&self, f: &mut fmt::Formatter<'_>, cycle: &[FiberId]) -> fmt::Result {
-        write!(f, "cycle: ")?;
-        for id in cycle {
-            let Some(fiber) = self.fiber(*id) else { continue };
-            let reason = fiber.wait.as_ref().map_or("", |wait| wait.reason.as_str());
-            write!(f, "{} ({reason}) waits for ", fiber.title())?;
-        }
-        let first = cycle.first().and_then(|id| self.fiber(*id));
-        writeln!(f, "{}", first.map_or_else(String::new, FiberInfo::title))
+/// Who waits for whom in a cycle, in one line.
+pub(super) fn write_cycle(f: &mut fmt::Formatter<'_>, fibers: &ById<'_>, cycle: &[FiberId]) -> fmt::Result {
+    write!(f, "cycle: ")?;
+    for fiber in fibers.each(cycle) {
+        let reason = fiber.wait.as_ref().map_or("", |wait| wait.reason.as_str());
+        write!(f, "{} ({reason}) waits for ", fiber.title())?;
     }
+    writeln!(f, "{}", fibers.each(cycle).next().map_or_else(String::new, FiberInfo::title))
 }
 
 /// An object with its state.

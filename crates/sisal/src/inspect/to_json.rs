@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::json;
-use super::snapshot::{FiberInfo, ObjectInfo, Snapshot};
+use super::snapshot::{ById, FiberInfo, ObjectInfo, Snapshot};
 use crate::fiber::FiberId;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Snapshot {
             whole.field("injected", self.injected);
             let counts = &self.counts;
             whole.object("counts", |object| {
-                object.field("live", self.fibers.len() + counts.fresh);
+                object.field("live", counts.running + counts.ready + counts.parked + counts.fresh);
                 object.field("spawned", counts.spawned).field("finished", counts.finished);
                 object.field("running", counts.running).field("ready", counts.ready);
                 object.field("parked", counts.parked).field("fresh", counts.fresh);
@@ -59,13 +59,15 @@ impl Snapshot {
             whole.array("objects", |objects| {
                 self.objects.iter().for_each(|one| _ = objects.object(|object| write_object(object, one)));
             });
+            let by_id = ById::of(self);
             whole.array("cycles", |cycles| {
                 self.cycles.iter().for_each(|cycle| {
                     cycles.array(|steps| {
-                        cycle.iter().for_each(|id| {
-                            let wait = self.fiber(*id).and_then(|fiber| fiber.wait.as_ref());
+                        by_id.each(cycle).for_each(|fiber| {
+                            let wait = fiber.wait.as_ref();
                             steps.object(|step| {
-                                step.field("fiber", id.get()).field("reason", wait.map(|wait| wait.reason.as_str()));
+                                step.field("fiber", fiber.id.get())
+                                    .field("reason", wait.map(|wait| wait.reason.as_str()));
                                 step.field("object", wait.and_then(|wait| wait.object));
                             });
                         })

@@ -197,7 +197,12 @@ fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) 
         Start::Anywhere => worker.enqueue_fresh(fiber),
         Start::Spread => worker.enqueue_spread(fiber),
         Start::Alone => worker.enqueue_hog(fiber),
-        Start::Here => worker.enqueue_pinned(fiber),
+        Start::Here => {
+            if let Some(spawner) = current::fiber() {
+                spawner.flags.set_lends();
+            }
+            worker.enqueue_pinned(fiber);
+        }
         Start::On(index) => worker.enqueue_on(index, fiber),
     }
     pay_fuel(place);

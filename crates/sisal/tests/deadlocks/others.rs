@@ -286,4 +286,64 @@ pub(crate) const CASES: &[Case] = &[
         },
         check: none,
     },
+    Case {
+        name: "a_cycle_of_joins_that_a_thread_cancels_by_a_handle",
+        environment: &[],
+        body: || {
+            run(|| {
+                let (give, given) = bounded::<sisal::SharedHandle<()>>(1);
+                let one = spawn(move || _ = given.recv().unwrap().wait()).shared();
+                let awaited = one.clone();
+                let other = spawn(move || assert!(awaited.wait().is_err())).shared();
+                give.send(other.clone()).unwrap();
+                thread::spawn(move || {
+                    thread::sleep(A_WHILE);
+                    other.cancel();
+                });
+                one.wait().unwrap();
+            });
+        },
+        check: |ended| {
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            assert!(!ended.stderr.contains("ever run again"), "{}", ended.stderr);
+        },
+    },
+    Case {
+        name: "a_guard_that_another_fiber_of_the_thread_has",
+        environment: &[],
+        body: || {
+            let (sender, receiver) = bounded(1);
+            thread::spawn(move || {
+                thread::sleep(A_WHILE);
+                sender.send(())
+            });
+            let lock: &'static Mutex<u32> = Box::leak(Box::new(Mutex::new(0)));
+            run(move || {
+                let guard = lock.lock();
+                let holder = sisal::spawn_local(move || {
+                    no_deadlock_check(|| receiver.recv()).unwrap();
+                    drop(guard);
+                });
+                drop(lock.lock());
+                holder.join().unwrap();
+            });
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "both_halves_of_a_fork_that_are_meant_to_wait",
+        environment: &[],
+        body: || {
+            let (one, of_one) = bounded(1);
+            let (other, of_other) = bounded(1);
+            thread::spawn(move || {
+                thread::sleep(A_WHILE);
+                one.send(1).unwrap();
+                other.send(2).unwrap();
+            });
+            let received = run(|| no_deadlock_check(|| sisal::par::join(|| of_one.recv(), || of_other.recv())));
+            assert_eq!(received, (Ok(1), Ok(2)));
+        },
+        check: none,
+    },
 ];

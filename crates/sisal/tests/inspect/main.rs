@@ -339,3 +339,49 @@ fn who_lives_throughout_is_seen_in_every_dump_of_a_storm() {
         common::shut_down(runtime);
     });
 }
+
+#[test]
+fn more_fresh_fibers_than_are_looked_at_are_counted() {
+    guarded(|| {
+        let runtime = fixed(1).build().unwrap();
+        let (begun, let_go) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let stuck = {
+            let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
+            runtime.spawn(move || {
+                begun.store(true, Ordering::Relaxed);
+                while !let_go.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        };
+        until(|| begun.load(Ordering::Relaxed));
+        let fresh: Vec<_> = (0..20_000).map(|_| runtime.spawn(|| ())).collect();
+        let seen = runtime.dump();
+        assert_eq!(seen.counts.fresh, 20_000);
+        assert!(seen.to_string().contains(" more fresh fibers"), "{seen}");
+        assert!(seen.to_json().contains("\"live\":20001,"));
+        let_go.store(true, Ordering::Relaxed);
+        join_all(fresh).into_iter().for_each(Result::unwrap);
+        stuck.join().unwrap();
+    });
+}
+
+#[test]
+fn of_cycles_that_share_a_fiber_one_is_told() {
+    guarded(|| {
+        let runtime = fixed(2).on_deadlock(sisal::inspect::OnDeadlock::Ignore).build().unwrap();
+        let lock: &'static Mutex<()> = Box::leak(Box::new(Mutex::new(())));
+        let opener = runtime.spawn(move || {
+            let _guard = lock.lock();
+            let _ = nursery(|n| {
+                (0..100).for_each(|_| drop(n.spawn(|| drop(lock.lock()))));
+                Ok::<_, ()>(())
+            });
+        });
+        until(|| runtime.dump().counts.parked == 101);
+        assert_eq!(runtime.dump().cycles.iter().map(Vec::len).collect::<Vec<_>>(), [2]);
+        drop(opener);
+        // It never ends.
+        std::mem::forget(runtime);
+    });
+}

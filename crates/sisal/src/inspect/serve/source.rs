@@ -1,9 +1,11 @@
 //! Where the data of the live view come from.
 
+use crate::fiber::FiberId;
 use crate::inspect::snapshot::Snapshot;
 use crate::inspect::survey::{Depth, survey};
 use crate::inspect::trace::{FlightRecorder, recorded};
 use crate::spawn::Handle;
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -54,7 +56,10 @@ impl Live {
         };
         let mut snapshot = survey(self.runtime.shared(), depth).snapshot;
         if let Some(id) = selection.id {
-            snapshot.fibers.retain(|fiber| fiber.id.get() == id);
+            // With those it waits for in a cycle, if it does.
+            snapshot.cycles.retain(|cycle| cycle.iter().any(|fiber| fiber.get() == id));
+            let around: HashSet<FiberId> = snapshot.cycles.iter().flatten().copied().collect();
+            snapshot.fibers.retain(|fiber| fiber.id.get() == id || around.contains(&fiber.id));
         }
         snapshot
     }
