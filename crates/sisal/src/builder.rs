@@ -43,9 +43,22 @@ use std::time::Duration;
 #[must_use = "a builder does nothing until `build` or `run`"]
 pub struct RuntimeBuilder {
     overrides: Overrides,
+    ignores_environment: bool,
 }
 
 impl RuntimeBuilder {
+    /// Settings come from this builder and the defaults alone, whatever `SISAL_*` say: for programs whose users have these set for another.
+    ///
+    /// ```
+    /// let runtime = sisal::Runtime::builder().ignore_environment().workers(3).build()?;
+    /// assert_eq!(runtime.handle().base_workers(), 3);
+    /// # Ok::<(), sisal::BuildError>(())
+    /// ```
+    pub fn ignore_environment(mut self) -> RuntimeBuilder {
+        self.ignores_environment = true;
+        self
+    }
+
     /// How many workers there are, from 1 to 1024.
     ///
     /// ```
@@ -329,7 +342,8 @@ impl RuntimeBuilder {
     }
 
     fn config(&self) -> Result<(Config, Attendance), BuildError> {
-        let settings = settings::resolve(&self.overrides, |name| std::env::var_os(name))?;
+        let environment = |name: &str| if self.ignores_environment { None } else { std::env::var_os(name) };
+        let settings = settings::resolve(&self.overrides, environment)?;
         let class = SizeClass::for_usable(settings.stack_size)
             .unwrap_or_else(|error| unreachable!("INVARIANT: the settings allow no other stack sizes: {error}"));
         let config = Config {

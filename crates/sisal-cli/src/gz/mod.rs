@@ -56,9 +56,6 @@ use std::process::ExitCode;
 /// The name in messages.
 const PROGRAM: &str = "sisal gz";
 
-/// More than blocks are ever under way.
-const MOST_FIBERS: usize = 1 << 20;
-
 /// The whole program.
 pub(crate) fn main(arguments: Arguments) -> ExitCode {
     let report = Report::new(arguments.quiet);
@@ -84,8 +81,8 @@ pub(crate) fn main(arguments: Arguments) -> ExitCode {
             return report.exit_code();
         }
     };
-    // A limit from the environment would be for others: with two fibers nobody could compress for those who read and write.
-    let runtime = sisal::Runtime::builder().name("sisal-gz").max_fibers(MOST_FIBERS);
+    // What the environment says is for others: with two fibers, or one thread that may block, nobody could compress for those who read and write.
+    let runtime = sisal::Runtime::builder().ignore_environment().name("sisal-gz");
     let runtime = settings.workers.into_iter().fold(runtime, |runtime, workers| {
         // As many as were asked for, and no more, however long a block takes.
         runtime.workers(workers).max_workers(workers)

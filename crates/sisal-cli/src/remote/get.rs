@@ -58,7 +58,7 @@ impl Remote {
         };
         let limit = self.timeout + takes;
         let asked = sisal::timeout(limit, || {
-            let stream = connect(&address, &from)?;
+            let stream = connect(&address, &from, limit)?;
             exchange(&stream, path, token).map_err(|defect| match defect {
                 Defect::Broken(error) if is_late(&error) => Failure::Slow { to: from.clone(), limit },
                 Defect::Broken(error) => Failure::Broken { to: from.clone(), reason: plain(&error) },
@@ -94,7 +94,7 @@ fn is_late(error: &io::Error) -> bool {
 }
 
 /// Tries each of the host's addresses.
-fn connect(address: &Address, from: &str) -> Result<TcpStream, Failure> {
+fn connect(address: &Address, from: &str, limit: Duration) -> Result<TcpStream, Failure> {
     let fail = |reason| Failure::Connect { to: from.to_owned(), reason };
     let addresses = (address.host.as_str(), address.port)
         .to_socket_addrs()
@@ -103,6 +103,7 @@ fn connect(address: &Address, from: &str) -> Result<TcpStream, Failure> {
     for address in addresses {
         match TcpStream::connect_timeout(&address, CONNECTING) {
             Ok(stream) => return Ok(stream),
+            Err(error) if sisal::is_cancelled(&error) => return Err(Failure::Slow { to: from.to_owned(), limit }),
             Err(error) if is_late(&error) => reason = format!("no answer within {} s", CONNECTING.as_secs()),
             Err(error) => reason = plain(&error),
         }

@@ -31,7 +31,8 @@ impl From<Failure> for Trouble {
 
 /// Runs a tool as the main fiber, says what went wrong, and returns the exit code.
 pub(crate) fn run(program: &str, tool: impl FnOnce() -> Result<(), Trouble>) -> ExitCode {
-    let done = sisal::Runtime::builder().name(program).workers(WORKERS).run(tool);
+    // What the environment says is for the program that is looked at.
+    let done = sisal::Runtime::builder().ignore_environment().name(program).workers(WORKERS).run(tool);
     let error = match done {
         Ok(Ok(())) => return ExitCode::SUCCESS,
         Ok(Err(Trouble::NobodyReads)) => {

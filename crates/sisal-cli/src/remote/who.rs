@@ -82,8 +82,8 @@ fn split_url(rest: &str) -> Result<(&str, Option<Token>), String> {
     if !matches!(path, "" | "/") {
         return Err("only http://HOST:PORT is asked for, without a path".to_owned());
     }
-    let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
-    Ok((place, token.map(str::parse).transpose()?))
+    let token = form_urlencoded::parse(query.as_bytes()).find_map(|(name, value)| (name == "token").then_some(value));
+    Ok((place, token.map(|token| token.parse()).transpose()?))
 }
 
 impl fmt::Display for Who {
@@ -140,6 +140,8 @@ mod tests {
     fn the_token_of_a_copied_address_is_taken() {
         let Ok(Who::Address(address)) = "http://127.0.0.1:80/?a=b&token=secret#x".parse() else { panic!() };
         assert_eq!(address.token.unwrap().as_str(), "secret");
+        let Ok(Who::Address(address)) = "http://127.0.0.1:80/?token=a%2Bb%25c".parse() else { panic!() };
+        assert_eq!(address.token.unwrap().as_str(), "a+b%c");
         assert_eq!(said("http://127.0.0.1:80/?token="), "a token is not empty");
     }
 }

@@ -52,8 +52,10 @@ fn a_pipe_that_nobody_reads_is_told_if_its_signal_is_ignored() {
 }
 
 #[test]
-fn a_limit_of_fibers_in_the_environment_is_for_others() {
+fn limits_in_the_environment_are_for_others() {
     let directory = Directory::new();
-    let ran = shell(&directory, "export SISAL_MAX_FIBERS=2; head -c 3000000 /dev/zero | gz -c | gz -dc | wc -c");
-    assert_eq!(ran.stdout.trim_ascii(), b"3000000");
+    for limit in ["SISAL_MAX_FIBERS=2", "SISAL_MAX_BLOCKING_THREADS=1", "SISAL_MAX_STACKS=nonsense"] {
+        let ran = shell(&directory, &format!("export {limit}; head -c 3000000 /dev/zero | gz -c | gz -dc | wc -c"));
+        assert_eq!(ran.stdout.trim_ascii(), b"3000000", "{limit}");
+    }
 }

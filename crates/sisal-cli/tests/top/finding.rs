@@ -206,7 +206,7 @@ fn a_token_can_not_bring_headers_of_its_own() {
     let evil = "x\r\nHost: evil";
     assert_eq!(directory.sisal(&["dump", &server.address(), "--token", evil]).run().code, Some(2));
     let ran = directory.sisal(&["dump", &server.address()]).variable("SISAL_SERVE_TOKEN", evil).run();
-    let expected = "expected ASCII letters, digits and punctuation without blanks; leave it out for none";
+    let expected = "a token has only visible ASCII characters, and no space";
     fails(&ran, 1, &format!("sisal dump: SISAL_SERVE_TOKEN: {expected}\n"));
     assert!(server.requests().is_empty());
 }

@@ -42,7 +42,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, palette: Palette) {
 }
 
 fn overview(frame: &mut Frame<'_>, area: Rect, app: &mut App, palette: Palette) {
-    let wanted = app.snapshot.workers.len().max(app.snapshot.waits.len()) as u16 + 1;
+    let wanted =
+        app.snapshot.workers.len().max(app.snapshot.waits.len()).saturating_add(1).try_into().unwrap_or(u16::MAX);
     let height = if frame.area().height < LOWEST_WITH_PANES { 0 } else { wanted.clamp(3, area.height / 3) };
     let [panes, list] = Layout::vertical([Constraint::Length(height), Constraint::Min(0)]).areas(area);
     if height > 0 {
