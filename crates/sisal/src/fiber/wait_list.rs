@@ -21,11 +21,6 @@ impl<P: Identity> WaitList<P> {
         self.0.is_empty()
     }
 
-    /// How many stand here, claimed by something else or not.
-    pub(crate) fn len(&self) -> usize {
-        self.0.iter().count()
-    }
-
     /// Whether one of those who stand here is as asked for.
     pub(crate) fn any(&self, wanted: impl FnMut(&Waiter<P>) -> bool) -> bool {
         self.0.iter().any(wanted)
@@ -80,10 +75,11 @@ impl<P: Identity> WaitList<P> {
 
     /// Claims all whose wait has not ended, and takes them off. They are to be unparked when the lock is free again.
     pub(crate) fn claim_all(&mut self) -> ClaimedAll<P> {
-        let mut all = ClaimedAll { first: None };
+        let mut all = ClaimedAll { first: None, len: 0 };
         let mut last: Option<NonNull<Waiter<P>>> = None;
         while let Some(claimed) = self.claim_first() {
             let waiter = claimed.0;
+            all.len += 1;
             // SAFETY: claimed, so it stays.
             unsafe { waiter.as_ref() }.set_next(None);
             match last.replace(waiter) {
@@ -100,6 +96,8 @@ impl<P: Identity> WaitList<P> {
 #[must_use = "claimed waiters sleep until they are unparked"]
 pub(crate) struct ClaimedAll<P> {
     first: Option<NonNull<Waiter<P>>>,
+    /// How many there are from the first on.
+    len: usize,
 }
 
 impl<P: Identity> Iterator for ClaimedAll<P> {
@@ -110,10 +108,17 @@ impl<P: Identity> Iterator for ClaimedAll<P> {
         // SAFETY: a claimed waiter stays until it is unparked, for which the token is given out here, once.
         unsafe {
             self.first = waiter.as_ref().next();
+            self.len -= 1;
             Some(waiter.as_ref().claimant())
         }
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
 }
+
+impl<P: Identity> ExactSizeIterator for ClaimedAll<P> {}
 
 #[cfg(all(test, not(modelled)))]
 mod tests {
@@ -130,7 +135,9 @@ mod tests {
         assert!(waits[1].claim_own(Woken::Deadline));
         assert!(list.remove(&waiters[2]));
         assert_eq!(list.claim_first().unwrap().into_token().0, 0);
-        assert_eq!(list.claim_all().map(|token| token.0).collect::<Vec<_>>(), [3, 4, 5]);
+        let rest = list.claim_all();
+        assert_eq!(rest.len(), 3);
+        assert_eq!(rest.map(|token| token.0).collect::<Vec<_>>(), [3, 4, 5]);
         assert!(list.is_empty());
         assert!(list.claim_first().is_none());
         assert!(!list.remove(&waiters[1]));

@@ -134,7 +134,7 @@ impl<T: ?Sized> Mutex<T> {
     pub fn lock_timeout(&self, timeout: Duration) -> Option<MutexGuard<'_, T>> {
         let place = Location::caller();
         pay_fuel(place);
-        self.raw.lock_until(place, || Moment::now().after(timeout)).then(|| MutexGuard::new(self))
+        self.raw.lock_until(Reason::Lock, place, || Moment::now().after(timeout)).then(|| MutexGuard::new(self))
     }
 
     /// As [`lock`](Self::lock), but waits until this time at most.
@@ -151,7 +151,7 @@ impl<T: ?Sized> Mutex<T> {
     pub fn lock_deadline(&self, deadline: Instant) -> Option<MutexGuard<'_, T>> {
         let place = Location::caller();
         pay_fuel(place);
-        self.raw.lock_until(place, || Moment::of(deadline)).then(|| MutexGuard::new(self))
+        self.raw.lock_until(Reason::Lock, place, || Moment::of(deadline)).then(|| MutexGuard::new(self))
     }
 
     /// The value, without locking: nobody else has the mutex.

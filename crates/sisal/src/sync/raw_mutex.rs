@@ -140,8 +140,8 @@ impl RawMutex {
     /// Takes the lock by `deadline`; false if that came first.
     #[inline]
     #[must_use]
-    pub(super) fn lock_until(&self, place: Place, deadline: impl FnOnce() -> Moment) -> bool {
-        self.try_lock() || self.lock_slowly(Reason::Lock, place, Some(deadline()))
+    pub(super) fn lock_until(&self, reason: Reason, place: Place, deadline: impl FnOnce() -> Moment) -> bool {
+        self.try_lock() || self.lock_slowly(reason, place, Some(deadline()))
     }
 
     /// # Safety

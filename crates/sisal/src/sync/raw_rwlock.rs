@@ -10,7 +10,8 @@
 //! ```
 //! - readers: how many read.
 //! - WRITER: somebody writes, or will as soon as nobody reads; no more readers come in.
-//! - WAITING: readers wait for the writer to leave. Only together with WRITER, and changed only under the lock of the lists.
+//! - WAITING: readers wait for the writer to leave, or have until they gave up. Only together with WRITER, and changed only under the lock of
+//!   the lists.
 //!
 //! # Protocol
 //! - *Read*: if WRITER is clear, count one more reader. Otherwise spin for a moment; then, under the lock of the lists, look again, set
@@ -22,6 +23,10 @@
 //! - *Write no more*: without WAITING clear WRITER. With it, under the lock of the lists: claim all readers that wait, and exchange the word for
 //!   their count; unpark them. Then unlock the mutex.
 //! - *Downgrade*: the same, with one reader more, who was the writer.
+//! - *A reader gives up* at its deadline: it takes itself off the list. If it was the last there, the writer finds nobody.
+//! - *A writer gives up* at its deadline: under the lock of the lists it takes itself off, claims all readers that wait, clears both bits and counts
+//!   those readers, by one addition, since those who read may leave meanwhile; it unparks them. Then it unlocks the mutex.
+//!   The last reader may come to the lists after that, and finds nobody, or the next writer.
 //!
 //! # Fairness
 //! Readers wait for one writer at most, since all who wait go in when it leaves, before the next. A writer waits for those who read when
@@ -40,6 +45,7 @@ use crate::fiber::waiter::{Claimed, Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
 use crate::prim::atomic::{AtomicU32, Ordering, spin_loop};
+use crate::prim::clock::Moment;
 use crate::prim::const_fn;
 use crate::prim::lock::Lock;
 use crate::prim::object::{Object, Sight, Watched};
@@ -98,8 +104,14 @@ impl RawRwLock {
     #[inline]
     pub(super) fn read(&self, place: Place) {
         if !self.try_read() {
-            self.read_contended(place);
+            self.read_contended(place, None);
         }
+    }
+
+    /// Reads by `deadline`; false if that came first.
+    #[must_use]
+    pub(super) fn read_until(&self, place: Place, deadline: impl FnOnce() -> Moment) -> bool {
+        self.try_read() || self.read_contended(place, Some(deadline()))
     }
 
     /// Counts one more reader, the word being `word` at first; says what it is if there is a writer.
@@ -117,22 +129,24 @@ impl RawRwLock {
     }
 
     #[cold]
-    fn read_contended(&self, place: Place) {
+    fn read_contended(&self, place: Place, deadline: Option<Moment>) -> bool {
         if self.spin(|word| self.enter(word).is_ok()) {
-            return;
+            return true;
         }
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
-        // SAFETY: claimed by the list and unparked, since nothing else ends this wait.
-        if !unsafe { self.enter_or_enlist(&waiter) } {
-            self.park(&wait, Reason::ReadLock, place);
+        // SAFETY: claimed by the list and unparked, or taken off below.
+        let reads = unsafe { self.enter_or_enlist(&waiter) } || self.park(&wait, Reason::ReadLock, place, deadline);
+        if !reads {
+            self.delist_reader(&waiter);
         }
+        reads
     }
 
     /// Counts one more reader, or has it wait. True if it was counted.
     ///
     /// # Safety
-    /// The waiter stays where it is until it was claimed and unparked.
+    /// The waiter stays where it is until it was claimed and unparked, or [taken off](Self::delist_reader).
     unsafe fn enter_or_enlist(&self, waiter: &Waiter<Who>) -> bool {
         let mut lists = self.lists.lock();
         let mut word = self.word.load(Ordering::Relaxed);
@@ -150,6 +164,11 @@ impl RawRwLock {
         // SAFETY: the caller's promise.
         unsafe { lists.readers.push(waiter) };
         false
+    }
+
+    /// Takes a reader off that gives up.
+    fn delist_reader(&self, waiter: &Waiter<Who>) {
+        self.lists.lock().readers.remove(waiter);
     }
 
     /// # Safety
@@ -196,26 +215,73 @@ impl RawRwLock {
         self.writers.lock(Reason::WriteLock, place);
         // ORDERING: Acquire, as in `try_write`.
         if self.word.fetch_or(WRITER, Ordering::Acquire) != 0 {
-            self.wait_for_readers(place);
+            self.wait_for_readers(place, None);
         }
     }
 
+    /// Writes by `deadline`; false if that came first.
+    #[must_use]
+    pub(super) fn write_until(&self, place: Place, deadline: impl FnOnce() -> Moment) -> bool {
+        if self.try_write() {
+            return true;
+        }
+        let deadline = deadline();
+        if !self.writers.lock_until(Reason::WriteLock, place, || deadline) {
+            return false;
+        }
+        // ORDERING: Acquire, as in `try_write`.
+        let writes = self.word.fetch_or(WRITER, Ordering::Acquire) == 0 || self.wait_for_readers(place, Some(deadline));
+        if !writes {
+            // SAFETY: locked above.
+            unsafe { self.writers.unlock() };
+        }
+        writes
+    }
+
+    /// WRITER is set: waits for those who read. If they take too long, it is cleared again.
     #[cold]
-    fn wait_for_readers(&self, place: Place) {
+    fn wait_for_readers(&self, place: Place, deadline: Option<Moment>) -> bool {
         if self.spin(|_| self.are_readers_gone()) {
-            return;
+            return true;
         }
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
-        {
-            let mut lists = self.lists.lock();
-            if self.are_readers_gone() {
-                return;
-            }
-            // SAFETY: claimed by the list and unparked, since nothing else ends this wait.
-            unsafe { lists.writer.push(&waiter) };
+        // SAFETY: claimed by the list and unparked, or taken off below.
+        let waits = unsafe { self.enlist_writer(&waiter) };
+        let writes = !waits || self.park(&wait, Reason::WriteLock, place, deadline);
+        if !writes {
+            self.turn_back(&waiter);
         }
-        self.park(&wait, Reason::WriteLock, place);
+        writes
+    }
+
+    /// Has the writer wait, unless nobody reads any more.
+    ///
+    /// # Safety
+    /// The waiter stays where it is until it was claimed and unparked, or [taken off](Self::turn_back).
+    unsafe fn enlist_writer(&self, waiter: &Waiter<Who>) -> bool {
+        let mut lists = self.lists.lock();
+        let waits = !self.are_readers_gone();
+        if waits {
+            // SAFETY: the caller's promise.
+            unsafe { lists.writer.push(waiter) };
+        }
+        waits
+    }
+
+    /// The writer goes before it has written: those who wait for it come in, to those who read.
+    #[cold]
+    fn turn_back(&self, writer: &Waiter<Who>) {
+        let mut lists = self.lists.lock();
+        lists.writer.remove(writer);
+        let waiting = lists.readers.claim_all();
+        // WRITER is ours, and WAITING changes under this lock only.
+        let bits = self.word.load(Ordering::Relaxed) & (WRITER | WAITING);
+        let more = waiting.len() as u32 * READER;
+        // Relaxed: nothing was written, and what others have written is passed on by any exchange.
+        self.word.fetch_add(more.wrapping_sub(bits), Ordering::Relaxed);
+        drop(lists);
+        waiting.for_each(park::unpark);
     }
 
     fn are_readers_gone(&self) -> bool {
@@ -252,9 +318,8 @@ impl RawRwLock {
     #[cold]
     fn admit_readers(&self, others: u32) {
         let mut lists = self.lists.lock();
-        // All are claimed: nothing else ends their waits.
-        let count = others + lists.readers.len() as u32;
         let waiting = lists.readers.claim_all();
+        let count = others + waiting.len() as u32;
         let before = self.word.swap(count * READER, Ordering::Release);
         debug_assert!(before == WRITER | WAITING, "INVARIANT: nobody reads while somebody writes");
         drop(lists);
@@ -268,123 +333,16 @@ impl RawRwLock {
         })
     }
 
-    fn park(&self, wait: &Wait<Who>, reason: Reason, place: Place) {
+    /// False if the deadline came first.
+    fn park(&self, wait: &Wait<Who>, reason: Reason, place: Place, deadline: Option<Moment>) -> bool {
         let object = Object::of(self);
-        let woken = park::park(wait, &Waiting { reason, object, place, deadline: None, cancellable: false });
-        debug_assert_eq!(woken, Woken::Object(0), "INVARIANT: nothing but the lock ends this wait");
+        match park::park(wait, &Waiting { reason, object, place, deadline, cancellable: false }) {
+            Woken::Object(_) => true,
+            Woken::Deadline => false,
+            Woken::Cancelled(_) => unreachable!("INVARIANT: a wait for a lock can't be cancelled"),
+        }
     }
 }
 
 #[cfg(all(test, loom))]
-mod loom_models {
-    use super::super::models::{Outcomes, check};
-    use super::*;
-    use crate::prim::cell::UnsafeCell;
-    use loom::sync::Arc;
-    use loom::thread;
-    use std::panic::Location;
-
-    /// A lock, and a number it guards.
-    struct Guarded {
-        raw: RawRwLock,
-        number: UnsafeCell<u32>,
-    }
-
-    // SAFETY: the cell is touched under the lock, which the model checks.
-    unsafe impl Sync for Guarded {}
-    // SAFETY: as above.
-    unsafe impl Send for Guarded {}
-
-    impl Guarded {
-        fn new() -> Arc<Guarded> {
-            Arc::new(Guarded { raw: RawRwLock::new(), number: UnsafeCell::new(0) })
-        }
-
-        fn read(&self) -> u32 {
-            self.raw.read(Location::caller());
-            self.leave_reading()
-        }
-
-        fn leave_reading(&self) -> u32 {
-            // SAFETY: under the lock.
-            let number = self.number.with(|number| unsafe { *number });
-            // SAFETY: the caller reads.
-            unsafe { self.raw.unlock_read() };
-            number
-        }
-
-        fn add_one(&self) {
-            // SAFETY: under the lock.
-            self.number.with_mut(|number| unsafe { *number += 1 });
-        }
-
-        fn write(&self) {
-            self.raw.write(Location::caller());
-            self.add_one();
-            // SAFETY: the caller writes.
-            unsafe { self.raw.unlock_write() };
-        }
-
-        /// All are done: nothing is left of them.
-        fn assert_unlocked(&self) {
-            assert_eq!(self.raw.word.load(Ordering::Relaxed), 0);
-            assert!(self.raw.try_write());
-        }
-    }
-
-    fn spawn<T: 'static>(guarded: &Arc<Guarded>, f: impl FnOnce(&Guarded) -> T + 'static) -> thread::JoinHandle<T> {
-        let guarded = guarded.clone();
-        thread::spawn(move || f(&guarded))
-    }
-
-    /// One writes twice, two read: nobody is inside with a writer, and nobody is forgotten; not even if the last reader is so late that
-    /// the writer waits for the other one by now. Reached: everything there is to read.
-    #[test]
-    fn loom_rwlock_two_readers_and_a_writer() {
-        let read = Outcomes::new();
-        check(2, move || {
-            let guarded = Guarded::new();
-            let readers = [spawn(&guarded, Guarded::read), spawn(&guarded, Guarded::read)];
-            guarded.write();
-            guarded.write();
-            read.note(readers.map(|reader| reader.join().unwrap()));
-            guarded.assert_unlocked();
-        });
-        read.assert((0..3).flat_map(|one| (0..3).map(move |other| [one, other])));
-    }
-
-    /// Two write, one reads.
-    #[test]
-    fn loom_rwlock_two_writers_and_a_reader() {
-        let read = Outcomes::new();
-        check(2, move || {
-            let guarded = Guarded::new();
-            let writers = [spawn(&guarded, Guarded::write), spawn(&guarded, Guarded::write)];
-            read.note(guarded.read());
-            writers.into_iter().for_each(|writer| writer.join().unwrap());
-            guarded.assert_unlocked();
-        });
-        read.assert(0..3);
-    }
-
-    /// A writer goes on as a reader, with another reader and another writer about: it reads what it has written.
-    #[test]
-    fn loom_rwlock_downgraded() {
-        let read = Outcomes::new();
-        check(2, move || {
-            let guarded = Guarded::new();
-            let (reader, writer) = (spawn(&guarded, Guarded::read), spawn(&guarded, Guarded::write));
-            guarded.raw.write(Location::caller());
-            guarded.add_one();
-            // SAFETY: written before the other, or after it; nobody has written since.
-            let mine = guarded.number.with(|number| unsafe { *number });
-            // SAFETY: we write.
-            unsafe { guarded.raw.downgrade() };
-            assert_eq!(guarded.leave_reading(), mine);
-            read.note((mine, reader.join().unwrap()));
-            writer.join().unwrap();
-            guarded.assert_unlocked();
-        });
-        read.assert([1, 2].into_iter().flat_map(|mine| (0..3).map(move |other| (mine, other))));
-    }
-}
+mod loom_models;

@@ -3,6 +3,7 @@
 
 use super::raw_rwlock::RawRwLock;
 use crate::park::pay_fuel;
+use crate::prim::clock::Moment;
 use crate::prim::const_fn;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -10,11 +11,13 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::time::{Duration, Instant};
 
 /// A lock for many who read, or one who writes. Who waits for it parks its fiber, or blocks its thread outside of fibers.
 ///
 /// Neither side starves the other: while somebody waits for readers to leave, no more come in, and when a writer leaves, the readers that
-/// wait are next, with those who come before the next writer has woken up. A wait for the lock is not [cancelled](crate::Cancelled) by anything.
+/// wait are next, with those who come before the next writer has woken up. A wait for the lock is not [cancelled](crate::Cancelled) by anything; one that
+/// is to be given up is asked for [with a time](Self::write_timeout).
 ///
 /// There is no poisoning: a panic that unwinds through a guard unlocks it, as with [`Mutex`](super::Mutex).
 ///
@@ -131,6 +134,74 @@ impl<T: ?Sized> RwLock<T> {
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         pay_fuel(Location::caller());
         self.raw.try_write().then(|| RwLockWriteGuard::new(self))
+    }
+
+    /// As [`read`](Self::read), but waits for at most `timeout`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let lock = sisal::sync::RwLock::new(1);
+    /// let writing = lock.write();
+    /// assert!(lock.read_timeout(Duration::from_millis(5)).is_none());
+    /// drop(writing);
+    /// assert!(lock.read_timeout(Duration::ZERO).is_some());
+    /// ```
+    #[track_caller]
+    pub fn read_timeout(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
+        let place = Location::caller();
+        pay_fuel(place);
+        self.raw.read_until(place, || Moment::now().after(timeout)).then(|| RwLockReadGuard::new(self))
+    }
+
+    /// As [`read`](Self::read), but waits until this time at most.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// let lock = sisal::sync::RwLock::new(1);
+    /// let writing = lock.write();
+    /// assert!(lock.read_deadline(Instant::now()).is_none());
+    /// drop(writing);
+    /// assert!(lock.read_deadline(Instant::now()).is_some());
+    /// ```
+    #[track_caller]
+    pub fn read_deadline(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
+        let place = Location::caller();
+        pay_fuel(place);
+        self.raw.read_until(place, || Moment::of(deadline)).then(|| RwLockReadGuard::new(self))
+    }
+
+    /// As [`write`](Self::write), but waits for at most `timeout`. Readers that have waited for this writer come in when it gives up.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let lock = sisal::sync::RwLock::new(1);
+    /// let reading = lock.read();
+    /// assert!(lock.write_timeout(Duration::from_millis(5)).is_none());
+    /// drop(reading);
+    /// assert!(lock.write_timeout(Duration::ZERO).is_some());
+    /// ```
+    #[track_caller]
+    pub fn write_timeout(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
+        let place = Location::caller();
+        pay_fuel(place);
+        self.raw.write_until(place, || Moment::now().after(timeout)).then(|| RwLockWriteGuard::new(self))
+    }
+
+    /// As [`write`](Self::write), but waits until this time at most. Readers that have waited for this writer come in when it gives up.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// let lock = sisal::sync::RwLock::new(1);
+    /// let reading = lock.read();
+    /// assert!(lock.write_deadline(Instant::now()).is_none());
+    /// drop(reading);
+    /// assert!(lock.write_deadline(Instant::now()).is_some());
+    /// ```
+    #[track_caller]
+    pub fn write_deadline(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {
+        let place = Location::caller();
+        pay_fuel(place);
+        self.raw.write_until(place, || Moment::of(deadline)).then(|| RwLockWriteGuard::new(self))
     }
 
     /// The value, without locking: nobody else has the lock.

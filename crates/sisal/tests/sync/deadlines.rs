@@ -3,7 +3,7 @@
 use crate::common::LONG;
 use crate::common::places::{everywhere, join_all};
 use crate::common::waits::in_fibers_and_a_thread;
-use sisal::sync::{AcquireTimeoutError, Condvar, Event, Mutex, Semaphore, WaitTimeoutError};
+use sisal::sync::{AcquireTimeoutError, Condvar, Event, Mutex, RwLock, Semaphore, WaitTimeoutError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,19 @@ fn what_does_not_come_is_given_up_at_the_deadline_and_not_before() {
         let deadline = soon();
         let result = changed.wait_deadline_while(&mut guard, deadline, |number| *number == 0);
         assert!(result.unwrap().timed_out() && Instant::now() >= deadline);
+        let lock = RwLock::new(());
+        let writing = lock.write();
+        let deadline = soon();
+        assert!(lock.read_deadline(deadline).is_none() && Instant::now() >= deadline);
+        let deadline = soon();
+        assert!(lock.write_deadline(deadline).is_none() && Instant::now() >= deadline);
+        drop(writing);
+        let reading = lock.read();
+        let deadline = soon();
+        assert!(lock.write_deadline(deadline).is_none() && Instant::now() >= deadline);
+        assert!(lock.try_read().is_some(), "who has given up keeps nobody out");
+        drop(reading);
+        assert!(lock.try_write().is_some());
         let deadline = soon();
         let refused = Semaphore::new(0).acquire_deadline(deadline).unwrap_err();
         assert!(refused == AcquireTimeoutError::TimedOut && Instant::now() >= deadline);

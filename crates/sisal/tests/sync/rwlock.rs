@@ -271,3 +271,50 @@ fn guards_stay_where_they_are_and_locks_go_where_their_values_may() {
     assert!(!implements!(RwLock<Cell<u8>>: Sync), "readers would share the cell");
     assert!(!implements!(RwLock<std::rc::Rc<u8>>: Send));
 }
+
+#[test]
+fn readers_that_wait_for_a_writer_come_in_when_it_gives_up() {
+    everywhere(|place| {
+        let lock = Arc::new(RwLock::new(7));
+        let reading = lock.read();
+        let writer = place.sharing(1, &lock, |lock, _| lock.write_timeout(Duration::from_millis(20)).is_some());
+        // From now on it keeps readers out, for its 20 ms, or it has given up already.
+        until(|| lock.try_read().is_none() || writer.iter().all(|writer| writer.is_finished()));
+        let readers = place.sharing(8, &lock, |lock, _| *lock.read());
+        assert_eq!(join_all(readers), [7; 8]);
+        assert_eq!(join_all(writer), [false]);
+        drop(reading);
+        assert!(lock.try_write().is_some());
+    });
+}
+
+#[test]
+fn those_who_give_up_take_nothing_from_others() {
+    everywhere(|place| {
+        let lock = Arc::new(RwLock::new((0, 0)));
+        let actors = place.sharing(8, &lock, |lock, number| {
+            let mut written = 0;
+            for turn in 0..rounds(2_000) {
+                let patience = Duration::from_micros([0, 20, 100, 600_000_000][turn % 4]);
+                if (turn / 4 + number) % 3 == 0 {
+                    let Some(mut pair) = lock.write_timeout(patience) else { continue };
+                    pair.0 += 1;
+                    if turn % 16 < 8 {
+                        yield_now();
+                    }
+                    pair.1 += 1;
+                    written += 1;
+                } else if let Some(pair) = lock.read_timeout(patience) {
+                    let left = pair.0;
+                    if turn % 16 < 8 {
+                        yield_now();
+                    }
+                    assert_eq!((left, left), *pair);
+                }
+            }
+            written
+        });
+        let written: usize = join_all(actors).into_iter().sum();
+        assert_eq!(*lock.try_write().unwrap(), (written, written));
+    });
+}
