@@ -51,8 +51,7 @@ pub(crate) trait Arm {
     unsafe fn choose(&self, chosen: Chosen);
 }
 
-/// An arm, whatever its channel carries.
-#[derive(Copy, Clone)]
+/// An arm, whatever its channel carries. There is one at a time: two selects with the same arm would have its message handed over twice.
 pub struct AnyArm<'a>(pub(crate) &'a dyn Arm);
 
 /// How an arm was chosen.

@@ -127,15 +127,18 @@ impl Token {
 /// If the time of the nursery is up that a token, or one above it, is of, that is cancelled, and the token with it.
 fn heed_time_above(token: &Arc<Token>) {
     let mut token = Arc::clone(token);
-    loop {
-        let above = match &*token.above.lock() {
-            Above::Nothing => return,
-            // SAFETY: the nursery has not ended, and does not while we have the lock.
-            Above::Nursery(node) => return unsafe { node.as_ref() }.heed_time(&poke),
-            Above::Token(above) => Arc::clone(above),
-        };
-        token = above;
-    }
+    // Tasks are woken when the lock is free, as in `cancel`.
+    later(|| {
+        loop {
+            let above = match &*token.above.lock() {
+                Above::Nothing => return,
+                // SAFETY: the nursery has not ended, and does not while we have the lock.
+                Above::Nursery(node) => return unsafe { node.as_ref() }.heed_time(&poke),
+                Above::Token(above) => Arc::clone(above),
+            };
+            token = above;
+        }
+    });
 }
 
 impl Drop for Token {

@@ -273,8 +273,8 @@ impl<'a, R: 'a> Select<'a, R> {
 
     fn select(&mut self, patience: Patience, place: Place) -> Option<usize> {
         let arms: Vec<AnyArm<'_>> = self.operations.iter_mut().map(|operation| operation.arm()).collect();
-        if let [AnyArm(only)] = arms[..] {
-            return select_one(only, patience, place);
+        if let [AnyArm(only)] = &arms[..] {
+            return select_one(*only, patience, place);
         }
         if let Some(index) = try_any(&arms, place) {
             return Some(index);

@@ -60,6 +60,14 @@ impl<T> SendArm<'_, T> {
     /// let mut arm = send(&sender, Box::new(7));
     /// wait([arm.any(), arm.any()]);
     /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// use sisal::select::hidden::{send, wait};
+    /// let (sender, _receiver) = sisal::chan::bounded(0);
+    /// let mut arm = send(&sender, Box::new(7));
+    /// let any = arm.any();
+    /// wait([any, any]);
+    /// ```
     #[inline]
     pub fn any(&mut self) -> AnyArm<'_> {
         AnyArm(self)
@@ -91,8 +99,8 @@ pub fn wait_timeout<const N: usize>(arms: [AnyArm<'_>; N], timeout: Duration) ->
 #[inline]
 fn choose<const N: usize>(arms: [AnyArm<'_>; N], patience: Patience) -> Option<usize> {
     let place = Location::caller();
-    if let [AnyArm(only)] = arms[..] {
-        return select_one(only, patience, place);
+    if let [AnyArm(only)] = &arms[..] {
+        return select_one(*only, patience, place);
     }
     // The records are not made before they are needed: they are larger than all the rest.
     try_any(&arms, place).or_else(|| wait_for_one(&arms, patience, place))

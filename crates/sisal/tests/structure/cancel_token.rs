@@ -333,3 +333,33 @@ fn tasks_that_are_woken_by_the_end_of_a_thread_may_use_the_token() {
         assert_eq!(task.1.load(Ordering::Relaxed), 1);
     });
 }
+
+#[test]
+fn a_task_that_is_woken_by_a_look_at_the_time_may_use_the_token() {
+    use std::future::Future;
+    use std::sync::Arc;
+    use std::task::{Context, Wake, Waker};
+    struct Cancels(sisal::CancelToken);
+    impl Wake for Cancels {
+        fn wake(self: Arc<Self>) {
+            self.0.cancel();
+        }
+    }
+    crate::common::watchdog::guarded(|| {
+        sisal::run(|| {
+            let limit = std::time::Duration::from_millis(5);
+            let ended = sisal::Nursery::options().timeout(limit).run(|n| {
+                let token = n.token();
+                let waker = Waker::from(Arc::new(Cancels(token.clone())));
+                let mut done = std::pin::pin!(token.done().recv_async());
+                assert!(done.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+                // Without a wait, and once: nothing has looked before.
+                let begun = std::time::Instant::now();
+                while begun.elapsed() <= 2 * limit {}
+                assert!(token.is_cancelled());
+                Ok::<_, ()>(())
+            });
+            ended.unwrap();
+        });
+    });
+}

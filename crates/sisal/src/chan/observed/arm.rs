@@ -1,7 +1,8 @@
 //! A look at an observed state as an arm of a select.
 //!
 //! Nothing is handed over: a change ends the select's wait like any other, and then the arm looks again. Enlisting looks, too, and leaves what
-//! it finds where it is, since another arm may be chosen.
+//! it finds where it is, since another arm may be chosen. What it has seen it lets go under the lock, where the state has it still: it must not
+//! be the one that drops a message, whose code would run while the select stands in other lists.
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock")]
 
 use super::Observed;
@@ -70,10 +71,10 @@ impl<S, N> Arm for ObservedArm<'_, S, N> {
     }
 
     unsafe fn enlist(&self, waiter: &Waiter<Who>) -> Enlisted {
-        let mut peek = |state: &mut S| (self.next)(state, &mut self.position.get());
+        let mut peek = |state: &mut S| (self.next)(state, &mut self.position.get()).map(drop);
         // SAFETY: the caller's promise.
         match unsafe { self.observed.look_or_enlist(&mut peek, waiter) } {
-            Some(_) => Enlisted::No,
+            Some(()) => Enlisted::No,
             None => Enlisted::Yes,
         }
     }
