@@ -6,9 +6,13 @@
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 const VARIABLE: &str = "SISAL_TEST_CHILD";
+
+/// Written to while a child begins. See [`none_begins`].
+static BEGINS: RwLock<()> = RwLock::new(());
 
 /// The signals that the tests know, by their Linux numbers.
 pub(crate) const SIGABRT: i32 = 6;
@@ -59,6 +63,18 @@ impl Ended {
     }
 }
 
+/// No test of this process starts a child as long as this is there. Until a child has begun it has everything that is open here, so what is closed
+/// meanwhile stays open: a listener goes on to listen. For the thread of a test, not for its fibers, which would wait for one another.
+pub(crate) fn none_begins() -> RwLockReadGuard<'static, ()> {
+    BEGINS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a child; it has begun when this returns.
+pub(crate) fn begin(command: &mut Command) -> Child {
+    let _alone = BEGINS.write().unwrap_or_else(PoisonError::into_inner);
+    command.spawn().unwrap()
+}
+
 /// The name of the test that a closure stands in: `file::test::{{closure}}` without its ends.
 pub(crate) fn test_of<F>() -> String {
     let name = std::any::type_name::<F>().trim_start_matches('&');
@@ -103,7 +119,7 @@ fn run_command<F: FnOnce()>(command: Command, body: F) -> Ended {
 fn be_the_parent(mut command: Command, test: &str) -> Ended {
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(VARIABLE, test).env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    let mut child = begin(&mut command);
     let mut stdout = child.stdout.take().unwrap();
     let reader = std::thread::spawn(move || read(&mut stdout));
     let stderr = read(&mut child.stderr.take().unwrap());

@@ -1,5 +1,6 @@
 //! `close(&self)`: it wakes whoever waits, and later operations are refused.
 
+use crate::common::child;
 use crate::common::places::{everywhere, join_all, settle};
 use crate::common::until;
 use crate::common::waits::in_fibers_and_a_thread;
@@ -11,8 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
 fn closing_a_listener_wakes_all_who_accept() {
+    let _listeners_end = child::none_begins();
     everywhere(|place| {
-        let shared = Arc::new((TcpListener::bind("127.0.0.1:0").unwrap(), AtomicUsize::new(0)));
+        // A host of its own: no other test gets the port.
+        let shared = Arc::new((TcpListener::bind("127.7.0.3:0").unwrap(), AtomicUsize::new(0)));
         let (listener, begun) = &*shared;
         let address = listener.local_addr().unwrap();
         let actors = place.sharing(100, &shared, |(listener, begun), _| {

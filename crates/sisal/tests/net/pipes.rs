@@ -1,5 +1,6 @@
 //! Pipes.
 
+use crate::common::child;
 use crate::common::places::{everywhere, join_all, settle};
 use crate::common::waits::in_fibers_and_a_thread;
 use crate::wire::{MUCH, read_much, write_much};
@@ -106,7 +107,7 @@ fn an_end_may_be_given_to_another_process() {
     everywhere(|place| {
         let (reader, writer) = pipe().unwrap();
         // The command holds its copy of the end until it is dropped.
-        let mut child = Command::new("sh").arg("-c").arg("echo hello").stdout(writer).spawn().unwrap();
+        let mut child = child::begin(Command::new("sh").arg("-c").arg("echo hello").stdout(writer));
         let reading = place.spawn(move || {
             let mut all = String::new();
             (&reader).read_to_string(&mut all).unwrap();

@@ -74,9 +74,10 @@ fn it_serves_the_runtime_of_the_caller() {
 
 #[test]
 fn it_ends_with_connections_open_and_traces_running() {
+    let _listener_ends = child::none_begins();
     guarded(|| {
         let fake = Fake::new();
-        // An address of its own: nobody else takes the port when it is free.
+        // A host of its own: nobody else takes the port when it is free.
         let server = ServeOptions::new().serve_from("127.6.0.1:0", fake.clone()).unwrap();
         let address = server.local_addr();
         let idle: Vec<_> = (0..30).map(|_| TcpStream::connect(address).unwrap()).collect();
