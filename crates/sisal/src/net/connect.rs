@@ -5,6 +5,7 @@
 //!
 //! Whatever ends the attempt, the socket goes with it.
 
+use super::internet_address;
 use super::socket::Socket;
 use crate::io::pauses::Pauses;
 use crate::io::source::Direction;
@@ -24,9 +25,10 @@ pub(super) fn tcp(address: &SocketAddr, deadline: Option<Moment>, place: Place) 
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
     let socket = stream(family)?;
+    let address = internet_address::swap(*address);
     let mut has_begun = false;
     socket.perform((Direction::Write, Reason::Connect), deadline, place, |fd| {
-        if has_begun { outcome(fd) } else { begin(fd, address, &mut has_begun) }
+        if has_begun { outcome(fd) } else { begin(fd, &address, &mut has_begun) }
     })?;
     Ok(socket)
 }

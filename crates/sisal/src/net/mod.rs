@@ -45,6 +45,7 @@ mod bytes;
 mod connect;
 mod convert;
 mod incoming;
+mod internet_address;
 #[cfg(any(feature = "futures", feature = "hyper", feature = "tokio"))]
 pub(crate) mod polled;
 mod socket;

@@ -1,12 +1,12 @@
 //! A socket that waits for TCP connections.
 
-use super::addresses::{ToSocketAddrs, no_address};
+use super::addresses::ToSocketAddrs;
 use super::incoming::Incoming;
+use super::internet_address;
 use super::socket::Socket;
 use super::tcp_stream::TcpStream;
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
-use rustix::net::SocketAddrAny;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::Location;
@@ -144,7 +144,7 @@ impl TcpListener {
 
     pub(super) fn accept_until(&self, deadline: Option<Moment>, place: Place) -> io::Result<(TcpStream, SocketAddr)> {
         let (socket, peer) = self.socket.accept(deadline, place)?;
-        Ok((TcpStream { socket }, internet(peer)?))
+        Ok((TcpStream { socket }, internet_address::from_kernel(peer)?))
     }
 
     /// The connections one after the other, until the listener is closed or the wait cancelled; errors are items too.
@@ -261,10 +261,4 @@ impl TcpListener {
     pub fn close(&self) {
         self.socket.close();
     }
-}
-
-/// The address of a peer, as `std` has it.
-pub(super) fn internet(address: Option<SocketAddrAny>) -> io::Result<SocketAddr> {
-    let address = address.ok_or_else(no_address)?;
-    Ok(SocketAddr::try_from(address)?)
 }

@@ -1,8 +1,8 @@
 //! A UDP socket. Its options for broadcast and multicast are in [`udp_options`](super::udp_options).
 
 use super::addresses::{self, ToSocketAddrs, no_address};
+use super::internet_address;
 use super::socket::Socket;
-use super::tcp_listener::internet;
 use super::view::View;
 use rustix::net::RecvFlags;
 use std::io;
@@ -59,7 +59,7 @@ impl UdpSocket {
     #[track_caller]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         let (length, sender) = self.socket.receive_from(buf, RecvFlags::empty(), Location::caller())?;
-        Ok((length, internet(sender)?))
+        Ok((length, internet_address::from_kernel(sender)?))
     }
 
     /// As [`recv_from`](Self::recv_from), but the message is received again.
@@ -76,7 +76,7 @@ impl UdpSocket {
     #[track_caller]
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         let (length, sender) = self.socket.receive_from(buf, RecvFlags::PEEK, Location::caller())?;
-        Ok((length, internet(sender)?))
+        Ok((length, internet_address::from_kernel(sender)?))
     }
 
     /// Sends a message to an address; of several, to the first.
@@ -152,7 +152,7 @@ impl UdpSocket {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
-        addresses::first(addr, |address| Ok(rustix::net::connect(&self.socket, &address)?))
+        addresses::first(addr, |address| Ok(rustix::net::connect(&self.socket, &internet_address::swap(address))?))
     }
 
     /// Sends a message to the address it is [connected](Self::connect) to.

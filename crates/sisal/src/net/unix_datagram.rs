@@ -3,7 +3,7 @@
 use super::socket::Socket;
 use super::unix_address;
 use super::view::View;
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, SocketAddrAny};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::SocketAddr;
@@ -173,7 +173,7 @@ impl UnixDatagram {
     #[track_caller]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         let (length, sender) = self.socket.receive_from_unix(buf, RecvFlags::empty(), Location::caller())?;
-        Ok((length, unix_address::from_kernel(sender)?))
+        Ok((length, sender_of(sender)?))
     }
 
     /// Waits for a message; returns its length, cut to the room there is.
@@ -206,7 +206,7 @@ impl UnixDatagram {
     #[track_caller]
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         let (length, sender) = self.socket.receive_from_unix(buf, RecvFlags::PEEK, Location::caller())?;
-        Ok((length, unix_address::from_kernel(sender)?))
+        Ok((length, sender_of(sender)?))
     }
 
     /// As [`recv`](Self::recv), but the message is received again.
@@ -402,4 +402,9 @@ impl UnixDatagram {
     fn view(&self) -> View<'_, std::os::unix::net::UnixDatagram> {
         self.socket.view()
     }
+}
+
+/// Who has sent a message. One that can't be told is nobody: the message is not to be lost.
+fn sender_of(address: Option<SocketAddrAny>) -> io::Result<SocketAddr> {
+    unix_address::from_kernel(address)?.map_or_else(unix_address::unnamed, Ok)
 }

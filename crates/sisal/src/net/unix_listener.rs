@@ -138,7 +138,12 @@ impl UnixListener {
 
     pub(super) fn accept_until(&self, deadline: Option<Moment>, place: Place) -> io::Result<(UnixStream, SocketAddr)> {
         let (socket, peer) = self.socket.accept(deadline, place)?;
-        Ok((UnixStream { socket }, unix_address::from_kernel(peer)?))
+        let stream = UnixStream { socket };
+        let peer = match unix_address::from_kernel(peer)? {
+            Some(peer) => peer,
+            None => stream.peer_addr()?,
+        };
+        Ok((stream, peer))
     }
 
     /// The connections one after the other, until the listener is closed or the wait cancelled; errors are items too.

@@ -1,5 +1,6 @@
 //! UDP: messages stay whole, and have senders.
 
+use crate::common::child;
 use crate::common::places::{everywhere, join_all, settle};
 use crate::common::waits::in_fibers_and_a_thread;
 use sisal::net::UdpSocket;
@@ -76,8 +77,10 @@ fn a_connected_socket_hears_its_peer_only() {
 
 #[test]
 fn a_message_to_nobody_is_reported_to_who_is_connected() {
+    let _listeners_end = child::none_begins();
     in_fibers_and_a_thread(|| {
-        let nobody = socket().1;
+        // A host of its own: no other test gets the port.
+        let nobody = UdpSocket::bind("127.7.0.4:0").unwrap().local_addr().unwrap();
         let (a, _) = socket();
         a.connect(nobody).unwrap();
         a.send(b"anybody?").unwrap();
@@ -111,5 +114,35 @@ fn options_are_kept() {
         let clone = a.try_clone().unwrap();
         assert_eq!((clone.local_addr().unwrap(), clone.ttl().unwrap()), (address, 9));
         assert!(a.leave_multicast_v4(&Ipv4Addr::new(224, 0, 0, 9), &Ipv4Addr::LOCALHOST).is_err());
+    });
+}
+
+/// As the kernel's headers have it.
+const IPV6_FLOWINFO_SEND: libc::c_int = 33;
+
+#[allow(unsafe_code, reason = "the option has no other name")]
+#[test]
+fn flow_information_is_as_it_was_said() {
+    use std::os::fd::AsRawFd;
+    in_fibers_and_a_thread(|| {
+        let Ok(peer) = UdpSocket::bind("[::1]:0") else { return };
+        let to = std::net::SocketAddrV6::new(std::net::Ipv6Addr::LOCALHOST, peer.local_addr().unwrap().port(), 0, 0);
+        let flowing = std::net::SocketAddrV6::new(*to.ip(), to.port(), 0x0550_0000u32.to_be(), 0);
+        let socket = UdpSocket::bind("[::1]:0").unwrap();
+        let on: libc::c_int = 1;
+        // SAFETY: an option of four bytes, and these.
+        let set = unsafe {
+            let (level, option) = (libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND);
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                level,
+                option,
+                (&raw const on).cast(),
+                size_of_val(&on) as libc::socklen_t,
+            )
+        };
+        assert_eq!(set, 0);
+        socket.connect(flowing).unwrap();
+        assert_eq!(socket.peer_addr().unwrap(), SocketAddr::V6(flowing));
     });
 }

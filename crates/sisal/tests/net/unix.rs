@@ -1,5 +1,6 @@
 //! Unix sockets: streams, listeners and messages.
 
+use crate::common::child;
 use crate::common::places::{everywhere, join_all, settle};
 use crate::common::waits::in_fibers_and_a_thread;
 use crate::common::{LONG, until};
@@ -72,6 +73,7 @@ fn vectored_writes_and_reads_take_what_fits() {
 
 #[test]
 fn connections_are_accepted_at_paths() {
+    let _listeners_end = child::none_begins();
     everywhere(|place| {
         let path = SocketPath::new();
         let listener = UnixListener::bind(&path.0).unwrap();
@@ -282,5 +284,37 @@ fn whoever_receives_messages_hears_of_a_shutdown_while_it_waits_and_afterwards()
         }
         b.set_nonblocking(true).unwrap();
         assert_eq!(b.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::WouldBlock, "as std has it");
+    });
+}
+
+#[test]
+fn a_peer_whose_path_fills_its_address_is_taken_like_any_other() {
+    use rustix::net::{AddressFamily, SocketType};
+    in_fibers_and_a_thread(|| {
+        let folder =
+            std::env::temp_dir().join(format!("sisal-long-{}-{:?}", std::process::id(), std::thread::current().id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut path = folder.join("x").into_os_string().into_string().unwrap();
+        while path.len() < 108 {
+            path.push('x');
+        }
+        // With no room for the zero behind it, which `std` does not allow.
+        let longest = rustix::net::SocketAddrUnix::new(path.as_str()).unwrap();
+        let listener = UnixListener::bind(folder.join("listener")).unwrap();
+        let client = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&client, &longest).unwrap();
+        let at = rustix::net::SocketAddrUnix::new(folder.join("listener")).unwrap();
+        rustix::net::connect(&client, &at).unwrap();
+        let (_stream, peer) = listener.accept().unwrap();
+        assert_eq!(peer.as_pathname().unwrap().to_str(), Some(path.as_str()));
+        std::fs::remove_file(&path).unwrap();
+        let receiver = UnixDatagram::bind(folder.join("receiver")).unwrap();
+        let sender = rustix::net::socket(AddressFamily::UNIX, SocketType::DGRAM, None).unwrap();
+        rustix::net::bind(&sender, &longest).unwrap();
+        let to = rustix::net::SocketAddrUnix::new(folder.join("receiver")).unwrap();
+        rustix::net::sendto(&sender, b"hello", rustix::net::SendFlags::empty(), &to).unwrap();
+        assert_eq!(receiver.peek_from(&mut [0; 8]).unwrap().0, 5);
+        assert_eq!(receiver.recv_from(&mut [0; 8]).unwrap().0, 5);
+        std::fs::remove_dir_all(&folder).unwrap();
     });
 }
