@@ -229,28 +229,37 @@ impl Source {
         Ok(park::park_or_leave(&wait, &waiting, || slot.remove_pausing(&waiter)))
     }
 
-    /// Does `op`; if that would block, the task of `context` is woken when it may not any more.
+    /// Does `op` with some bytes of a stream; if that would block, the task of `context` is woken when it may not any more. Of a TCP stream, less than the
+    /// `wanted` count means the same as in [`transfer`](Self::transfer); of others, which want nothing, no count means anything.
     #[cfg_attr(
         not(any(feature = "futures", feature = "hyper", feature = "tokio")),
         allow(dead_code, reason = "for futures")
     )]
-    pub(crate) fn poll<T>(
+    pub(crate) fn poll(
         &self,
         direction: Direction,
+        wanted: usize,
         context: &mut Context<'_>,
-        mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
-    ) -> Poll<io::Result<T>> {
+        mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
         loop {
             if self.is_closed() {
                 return Poll::Ready(Err(error::closed()));
             }
             let slot = self.slot();
             let edges = slot.edges(direction);
-            match op(self.as_fd()) {
+            let is_dry = wanted != 0 && slot.is_dry(direction, edges);
+            let result = if is_dry { Err(io::ErrorKind::WouldBlock.into()) } else { op(self.as_fd()) };
+            match result {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.is_closed() => {}
                 Err(_) if self.is_closed() => return Poll::Ready(Err(error::closed())),
-                result => return Poll::Ready(result),
+                result => {
+                    if result.as_ref().is_ok_and(|&done| done != 0 && done < wanted) {
+                        slot.note_dry(direction, edges);
+                    }
+                    return Poll::Ready(result);
+                }
             }
             let enlisted = with_epoll(|epoll| match epoll {
                 Some(epoll) => slot.enlist_task(direction, edges, context.waker(), self.as_fd(), epoll),

@@ -143,7 +143,7 @@ fn a_task_outside_of_the_runtime_is_woken() {
     let (reader, writer) = pipe();
     let waker = Arc::new(Unpark(thread::current())).into();
     let mut context = Context::from_waker(&waker);
-    let mut poll = || reader.poll(Direction::Read, &mut context, |fd| Ok(rustix::io::read(fd, &mut [0u8; 1])?));
+    let mut poll = || reader.poll(Direction::Read, 0, &mut context, |fd| Ok(rustix::io::read(fd, &mut [0u8; 1])?));
     assert!(poll().is_pending());
     write_all(&writer, b"x");
     loop {
@@ -151,6 +151,38 @@ fn a_task_outside_of_the_runtime_is_woken() {
             Poll::Ready(result) => break assert_eq!(result.unwrap(), 1),
             Poll::Pending => thread::park(),
         }
+    }
+}
+
+#[test]
+fn a_task_that_got_less_than_it_wanted_does_not_try_again_before_it_is_woken() {
+    let (reader, writer) = pipe();
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    let mut tries = 0;
+    let mut poll = || {
+        let polled = reader.poll(Direction::Read, 2, &mut context, |fd| {
+            tries += 1;
+            Ok(rustix::io::read(fd, &mut [0u8; 2])?)
+        });
+        (polled, tries)
+    };
+    let first = poll();
+    assert!(first.0.is_pending());
+    for round in 0..3 {
+        write_all(&writer, b"x");
+        let tries = loop {
+            match poll() {
+                (Poll::Ready(result), tries) => {
+                    assert_eq!(result.unwrap(), 1, "round {round}");
+                    break tries;
+                }
+                (Poll::Pending, _) => thread::park(),
+            }
+        };
+        let (again, tries_by_then) = poll();
+        assert!(again.is_pending());
+        assert_eq!(tries_by_then, tries, "round {round}");
     }
 }
 
@@ -184,7 +216,7 @@ fn a_waker_does_nothing_in_the_name_of_a_fiber_that_waits() {
             let (sender, receiver) = crate::chan::unbounded();
             let waker = Arc::new(Busy(sender)).into();
             let mut context = Context::from_waker(&waker);
-            let polled = reader.poll(Direction::Read, &mut context, |fd| Ok(rustix::io::read(fd, &mut [0u8; 1])?));
+            let polled = reader.poll(Direction::Read, 0, &mut context, |fd| Ok(rustix::io::read(fd, &mut [0u8; 1])?));
             assert!(polled.is_pending());
             write_all(&writer, b"x");
             (0..600).for_each(|_| receiver.recv().unwrap());

@@ -4,6 +4,7 @@
 
 use super::socket::{Socket, send, send_vectored};
 use super::{TcpStream, UnixStream};
+use crate::io::MOST_SLICES;
 use crate::io::source::Direction;
 use crate::park::gives_way_for_system_call;
 use rustix::net::{RecvFlags, Shutdown};
@@ -18,18 +19,20 @@ pub(crate) trait PollStream {
 
     /// Receives into `buf`; returns how many bytes of it, from the first on, have been written.
     fn poll_receive(&self, context: &mut Context<'_>, buf: &mut [MaybeUninit<u8>]) -> Poll<io::Result<usize>> {
-        poll(self.socket(), Direction::Read, context, |fd| {
+        let wanted = buf.len();
+        poll(self.socket(), Direction::Read, wanted, context, |fd| {
             let ((received, _), _) = rustix::net::recv(fd, &mut *buf, RecvFlags::DONTWAIT)?;
             Ok(received.len())
         })
     }
 
     fn poll_send(&self, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        poll(self.socket(), Direction::Write, context, |fd| send(fd, buf))
+        poll(self.socket(), Direction::Write, buf.len(), context, |fd| send(fd, buf))
     }
 
     fn poll_send_vectored(&self, context: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        poll(self.socket(), Direction::Write, context, |fd| send_vectored(fd, bufs))
+        let wanted = bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum();
+        poll(self.socket(), Direction::Write, wanted, context, |fd| send_vectored(fd, bufs))
     }
 
     /// Nothing more will be sent. Without a connection that is so already.
@@ -41,16 +44,17 @@ pub(crate) trait PollStream {
     }
 }
 
-fn poll<T>(
+fn poll(
     socket: &Socket,
     direction: Direction,
+    wanted: usize,
     context: &mut Context<'_>,
-    op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
-) -> Poll<io::Result<T>> {
+    op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
+) -> Poll<io::Result<usize>> {
     if gives_way_for_system_call(context) {
         return Poll::Pending;
     }
-    socket.source.poll(direction, context, op)
+    socket.poll(direction, wanted, context, op)
 }
 
 impl<S: PollStream> PollStream for &S {

@@ -6,6 +6,7 @@
 //! Bytes are moved by `recv` and `send` with `MSG_DONTWAIT`, and not by `read` and `write`: `O_NONBLOCK` belongs to the open file and
 //! not to the descriptor, so whoever has a duplicate can take it away, and the next `read` would block the worker.
 
+use super::internet_address;
 use super::view::View;
 use crate::io::MOST_SLICES;
 use crate::io::error;
@@ -220,6 +221,10 @@ impl Socket {
     /// Bytes of a TCP stream.
     pub(super) fn write_stream_vectored(&self, bufs: &[IoSlice<'_>], place: Place) -> io::Result<usize> {
         let wanted = bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum();
+        // As `writev`, which looks no further.
+        if wanted == 0 {
+            return self.attempt(place, |_| Ok(0));
+        }
         self.transfer(Direction::Write, wanted, place, |fd| send_vectored(fd, bufs))
     }
 
@@ -278,7 +283,9 @@ impl Socket {
 
     /// A message to one internet address.
     pub(super) fn send_to(&self, buf: &[u8], address: &SocketAddr, place: Place) -> io::Result<usize> {
-        self.exchange(Direction::Write, place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?))
+        self.exchange(Direction::Write, place, |fd| {
+            Ok(rustix::net::sendto(fd, buf, SEND, &internet_address::swap(*address))?)
+        })
     }
 
     /// A message to one address of a Unix socket, which tells nobody when it has room: see [`pauses`](crate::io::pauses).
@@ -306,12 +313,23 @@ impl Socket {
 
     /// Bytes of a stream, for a task.
     pub(super) fn poll_receive(&self, buf: &mut [u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.source.poll(Direction::Read, context, |fd| receive(fd, buf, RecvFlags::empty()))
+        self.poll(Direction::Read, buf.len(), context, |fd| receive(fd, buf, RecvFlags::empty()))
     }
 
     /// Bytes of a stream, for a task.
     pub(super) fn poll_send(&self, buf: &[u8], context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.source.poll(Direction::Write, context, |fd| send(fd, buf))
+        self.poll(Direction::Write, buf.len(), context, |fd| send(fd, buf))
+    }
+
+    /// As [`transfer`](Self::transfer), for a task.
+    pub(super) fn poll(
+        &self,
+        direction: Direction,
+        wanted: usize,
+        context: &mut Context<'_>,
+        op: impl FnMut(BorrowedFd<'_>) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        self.source.poll(direction, if self.is_tcp { wanted } else { 0 }, context, op)
     }
 }
 

@@ -137,8 +137,10 @@ fn a_reset_connection_is_an_error_for_who_reads() {
 
 #[test]
 fn connecting_where_nobody_listens_is_refused() {
+    let _listeners_end = child::none_begins();
     in_fibers_and_a_thread(|| {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // A host of its own: no other test gets the port.
+        let address = TcpListener::bind("127.7.0.1:0").unwrap().local_addr().unwrap();
         let refused =
             |stream: std::io::Result<TcpStream>| assert_eq!(stream.unwrap_err().kind(), ErrorKind::ConnectionRefused);
         refused(TcpStream::connect(address));
@@ -148,8 +150,9 @@ fn connecting_where_nobody_listens_is_refused() {
 
 #[test]
 fn of_several_addresses_the_first_that_answers_is_taken() {
+    let _listeners_end = child::none_begins();
     in_fibers_and_a_thread(|| {
-        let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let dead = TcpListener::bind("127.7.0.2:0").unwrap().local_addr().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let alive = listener.local_addr().unwrap();
         let stream = TcpStream::connect(&[dead, alive][..]).unwrap();
@@ -324,5 +327,15 @@ fn nothing_is_read_at_once_into_no_room() {
         server.write_all(b"!").unwrap();
         assert_eq!(client.read_vectored(&mut [IoSliceMut::new(&mut [0; 8])]).unwrap(), 1);
         assert_eq!(client.read_vectored(&mut [IoSliceMut::new(&mut nothing)]).unwrap(), 0);
+    });
+}
+
+#[test]
+fn nothing_can_be_written_also_after_the_end_of_writing() {
+    everywhere(|_| {
+        let (client, _server) = tcp();
+        client.shutdown(Shutdown::Write).unwrap();
+        assert_eq!((&client).write_vectored(&[]).unwrap(), 0);
+        assert_eq!((&client).write_vectored(&[IoSlice::new(b"")]).unwrap(), 0);
     });
 }
