@@ -37,6 +37,18 @@ fn pipe_as(number: RawFd) -> File {
     File::from(reader)
 }
 
+/// Puts a terminal in the place of the standard output and returns the side that shows it.
+fn terminal_as_stdout() -> File {
+    let (mut shown, mut terminal) = (0, 0);
+    let (no_name, no_modes, no_size) = (std::ptr::null_mut(), std::ptr::null(), std::ptr::null());
+    // SAFETY: places for two descriptors, and nothing else.
+    assert_eq!(unsafe { libc::openpty(&mut shown, &mut terminal, no_name, no_modes, no_size) }, 0);
+    // SAFETY: both are open.
+    assert_eq!(unsafe { libc::dup2(terminal, STDOUT) }, STDOUT);
+    // SAFETY: it is new and nobody else's.
+    unsafe { File::from_raw_fd(shown) }
+}
+
 /// Closes the only writing end, so that a reader comes to an end.
 fn close_stdout() {
     // SAFETY: nothing is written afterwards.
@@ -395,4 +407,24 @@ fn a_reader_that_goes_while_writers_are_held_up_lets_them_end() {
         std::eprintln!("still here");
     });
     ended.well().saying("still here");
+}
+
+#[test]
+fn a_terminal_that_shows_nothing_keeps_no_worker() {
+    let ended = child::run(|| {
+        let mut shown = terminal_as_stdout();
+        let run = fixed(1).run(move || {
+            let printer = spawn(|| (0..10_000).for_each(|line| sisal::println!("{line} {}", "x".repeat(50))));
+            // The only worker goes on: it gets here again and again.
+            while !stdout_is_full() {
+                yield_now();
+            }
+            (0..100).for_each(|_| yield_now());
+            assert!(!printer.is_finished());
+            thread::spawn(move || std::io::copy(&mut shown, &mut std::io::sink()));
+            printer.join().unwrap();
+        });
+        run.unwrap();
+    });
+    ended.well();
 }

@@ -75,14 +75,31 @@ pub(super) fn write_some(out: &mut dyn Write, descriptor: RawFd, text: &[u8]) ->
     Ok(written)
 }
 
-/// Whether writing to it never waits for anybody: a file, or what takes everything.
-pub(super) fn waits_for_nobody(descriptor: RawFd) -> bool {
-    with_file(descriptor, |file| {
-        file.metadata().is_ok_and(|data| {
-            let kind = data.file_type();
-            kind.is_file() || (kind.is_char_device() && data.rdev() == libc::makedev(NULL.0, NULL.1))
-        })
-    })
+/// For whom a write waits.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// For nobody: a file, or what takes everything.
+    Never,
+    /// For room: a pipe or socket, which says when it has some.
+    ForRoom,
+    /// For whoever shows it, until that has taken all: a terminal says that it has room as soon as it has any.
+    ForAll,
+}
+
+/// What the descriptor is.
+pub(super) fn waits(descriptor: RawFd) -> Waits {
+    let data = with_file(descriptor, |file| file.metadata());
+    match data {
+        Ok(data) if data.file_type().is_file() => Waits::Never,
+        Ok(data) if data.file_type().is_char_device() => {
+            if data.rdev() == libc::makedev(NULL.0, NULL.1) {
+                Waits::Never
+            } else {
+                Waits::ForAll
+            }
+        }
+        _ => Waits::ForRoom,
+    }
 }
 
 /// The numbers of `/dev/null`.

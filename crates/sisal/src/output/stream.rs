@@ -17,8 +17,8 @@
 //! 1. Under the stream's lock: take what an earlier pump has not finished, or else the whole queue. If there is neither,
 //!    the stream is unattended, and we are done.
 //! 2. Let in those who wait for room.
-//! 3. Write. Whoever must not block asks before each piece whether the descriptor takes it, unless it is a file. If it does not, or
-//!    when enough was written for others, put the rest back and call the [writer](super::writer), a thread that may block, to pump. The stream stays attended.
+//! 3. Write. Whoever must not block asks before each piece whether the descriptor takes it, unless it is a file, and of a terminal
+//!    knows that it can't say. If it does not, or when enough was written for others, put the rest back and call the [writer](super::writer), a thread that may block, to pump. The stream stays attended.
 //! 4. Wake those who wait for what was written. Go on with 1.
 //!
 //! Why nothing is left lying: a stream is made attended by whoever pumps after that, and made unattended only under the stream's lock, with
@@ -35,7 +35,7 @@
 #![allow(unsafe_code, reason = "waiters are linked to the stream, and texts handed over by pointer")]
 
 use super::exit;
-use super::sink::{self, Sink};
+use super::sink::{self, Sink, Waits};
 use super::writer::Writer;
 use crate::fiber::in_fiber;
 use crate::fiber::wait_list::{ClaimedAll, WaitList};
@@ -63,9 +63,9 @@ type Text = Vec<u8>;
 pub(super) struct Stream<S> {
     sink: S,
     writer: Writer,
-    /// Whether no write ever waits for anybody, as it was at the first. (Should the descriptor have become something else since,
-    /// whoever writes may be kept, or asks in vain.)
-    never_waits: OnceLock<bool>,
+    /// For whom a write waits, as it was at the first. (Should the descriptor have become something else since, whoever writes may be
+    /// kept, or asks in vain.)
+    waits: OnceLock<Waits>,
     inner: Lock<Inner>,
 }
 
@@ -125,7 +125,7 @@ impl<S: Sink> Stream<S> {
             for_queued: WaitList::new(),
             error: None,
         };
-        Stream { sink, writer: Writer::new(), never_waits: OnceLock::new(), inner: Lock::new(inner) }
+        Stream { sink, writer: Writer::new(), waits: OnceLock::new(), inner: Lock::new(inner) }
     }
 
     /// Writes `text`, now or soon.
@@ -244,10 +244,10 @@ impl<S: Sink> Stream<S> {
 
     fn write(&self, out: &mut dyn Write, text: &[u8], patience: Patience) -> io::Result<usize> {
         let descriptor = self.sink.descriptor();
-        if patience == Patience::Unlimited || *self.never_waits.get_or_init(|| sink::waits_for_nobody(descriptor)) {
-            sink::write_all(out, descriptor, text).map(|()| text.len())
-        } else {
-            sink::write_some(out, descriptor, text)
+        match self.waits.get_or_init(|| sink::waits(descriptor)) {
+            Waits::ForRoom if patience == Patience::Short => sink::write_some(out, descriptor, text),
+            Waits::ForAll if patience == Patience::Short => Ok(0),
+            _ => sink::write_all(out, descriptor, text).map(|()| text.len()),
         }
     }
 
