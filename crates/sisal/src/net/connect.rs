@@ -24,7 +24,7 @@ pub(super) fn tcp(address: &SocketAddr, deadline: Option<Moment>, place: Place) 
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
     };
-    let socket = stream(family)?;
+    let socket = stream(family)?.of_tcp();
     let address = internet_address::swap(*address);
     let mut has_begun = false;
     socket.perform((Direction::Write, Reason::Connect), deadline, place, |fd| {

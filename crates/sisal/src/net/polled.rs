@@ -2,9 +2,8 @@
 //!
 //! The timeouts of a stream are for the calls that wait, and play no part here.
 
-use super::socket::{Socket, send, send_vectored};
+use super::socket::{Socket, send, send_vectored, wanted_of};
 use super::{TcpStream, UnixStream};
-use crate::io::MOST_SLICES;
 use crate::io::source::Direction;
 use crate::park::gives_way_for_system_call;
 use rustix::net::{RecvFlags, Shutdown};
@@ -31,7 +30,10 @@ pub(crate) trait PollStream {
     }
 
     fn poll_send_vectored(&self, context: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        let wanted = bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum();
+        let wanted = wanted_of(bufs);
+        if wanted == 0 {
+            return Poll::Ready(Ok(0));
+        }
         poll(self.socket(), Direction::Write, wanted, context, |fd| send_vectored(fd, bufs))
     }
 

@@ -38,7 +38,8 @@ pub(crate) struct Socket {
     pub(super) write_timeout: Timeout,
     /// Whether operations return `WouldBlock` instead of waiting.
     pub(super) nonblocking: Switch,
-    /// Whether its bytes are a stream that gives all it has: what was given to us as a TCP socket may be anything.
+    /// Whether its bytes are a stream that gives all it has. (One of Unix sockets stops where descriptors or credentials are sent with them; and
+    /// what was given to us as a TCP socket may be anything.)
     pub(super) is_tcp: bool,
     /// Its clones.
     pub(super) kin: Kin,
@@ -52,9 +53,14 @@ impl Socket {
             read_timeout: Timeout::default(),
             write_timeout: Timeout::default(),
             nonblocking: Switch::default(),
-            is_tcp: true,
+            is_tcp: false,
             kin: Kin::default(),
         }
+    }
+
+    /// The same, known to be one of TCP.
+    pub(super) fn of_tcp(self) -> Socket {
+        Socket { is_tcp: true, ..self }
     }
 
     /// Takes over one of `std`'s that was just made: there is nothing to learn about it.
@@ -220,8 +226,7 @@ impl Socket {
 
     /// Bytes of a TCP stream.
     pub(super) fn write_stream_vectored(&self, bufs: &[IoSlice<'_>], place: Place) -> io::Result<usize> {
-        let wanted = bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum();
-        // As `writev`, which looks no further.
+        let wanted = wanted_of(bufs);
         if wanted == 0 {
             return self.attempt(place, |_| Ok(0));
         }
@@ -249,6 +254,9 @@ impl Socket {
 
     /// Bytes of a Unix stream.
     pub(super) fn send_vectored(&self, bufs: &[IoSlice<'_>], place: Place) -> io::Result<usize> {
+        if wanted_of(bufs) == 0 {
+            return self.attempt(place, |_| Ok(0));
+        }
         self.exchange(Direction::Write, place, |fd| send_vectored(fd, bufs))
     }
 
@@ -321,7 +329,7 @@ impl Socket {
         self.poll(Direction::Write, buf.len(), context, |fd| send(fd, buf))
     }
 
-    /// As [`transfer`](Self::transfer), for a task.
+    /// As [`transfer`](Self::transfer), for a task. Of what is no TCP stream no count says that nothing is left.
     pub(super) fn poll(
         &self,
         direction: Direction,
@@ -337,6 +345,11 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.source.as_fd()
     }
+}
+
+/// How many bytes are to be written. If there are none, nothing is done, as by `writev`, which does not ask the socket then.
+pub(super) fn wanted_of(bufs: &[IoSlice<'_>]) -> usize {
+    bufs.iter().take(MOST_SLICES).map(|buf| buf.len()).sum()
 }
 
 #[inline]

@@ -53,7 +53,7 @@ impl TcpListener {
     /// ```
     pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
         let addrs: Vec<SocketAddr> = addr.to_socket_addrs()?.collect();
-        let listener = TcpListener { socket: Socket::just_made(std::net::TcpListener::bind(&addrs[..])?)? };
+        let listener = TcpListener { socket: Socket::just_made(std::net::TcpListener::bind(&addrs[..])?)?.of_tcp() };
         listener.socket.lengthen_queue();
         Ok(listener)
     }

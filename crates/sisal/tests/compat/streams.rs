@@ -25,6 +25,9 @@ fn tcp_pair() -> (TcpStream, TcpStream) {
 
 mod by_tokio {
     use super::*;
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsFd;
     use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
     /// Sends from one end and receives at the other, both awaited in one future each.
@@ -54,6 +57,32 @@ mod by_tokio {
         in_fiber_of_each(|| {
             exchange(tcp_pair());
             exchange(UnixStream::pair().unwrap());
+        });
+    }
+
+    /// A read of a Unix stream ends with the bytes that a descriptor comes with, although there are more.
+    #[test]
+    fn what_stands_behind_a_descriptor_is_received_without_another_event() {
+        let send_both = |other: &UnixStream| {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            let descriptors = [other.as_fd()];
+            assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+            sendmsg(other, &[IoSlice::new(b"a")], &mut control, SendFlags::empty()).unwrap();
+            sendmsg(other, &[IoSlice::new(b"b")], &mut SendAncillaryBuffer::default(), SendFlags::empty()).unwrap();
+        };
+        in_fiber_of_each(|| {
+            let (mut one, other) = UnixStream::pair().unwrap();
+            for _ in 0..3 {
+                let other = other.try_clone().unwrap();
+                // On one worker both are there when the first wait ends.
+                let sending = spawn(move || send_both(&other));
+                block_on(async {
+                    assert_eq!(AsyncReadExt::read(&mut one, &mut [0; 2]).await.unwrap(), 1);
+                    assert_eq!(AsyncReadExt::read(&mut one, &mut [0; 2]).await.unwrap(), 1);
+                });
+                sending.join().unwrap();
+            }
         });
     }
 
