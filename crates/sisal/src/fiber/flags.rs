@@ -10,7 +10,7 @@ const UNCHECKED: u8 = 8;
 const JOB: u8 = 32;
 const STAYS: u8 = 64;
 const HOG: u8 = 128;
-/// Of one that has started; the one above is asked only of those that have not.
+/// Of one that has started, or must start on its worker; the one above is only of others.
 const LENDS: u8 = HOG;
 
 /// See the [module](self).
@@ -50,16 +50,23 @@ impl Flags {
         self.0.set(self.0.get() | JOB);
     }
 
-    /// Whether it will compute for long, and is to start where nobody waits.
+    /// Whether it will compute for long, and is to start where nobody waits. Of one that has not started.
+    #[inline]
     pub(crate) fn is_hog(&self) -> bool {
-        self.0.get() & HOG != 0
+        self.0.get() & (HOG | PINNED) == HOG
     }
 
     pub(crate) fn set_hog(&self) {
         self.0.set(self.0.get() | HOG);
     }
 
-    /// Whether it has perhaps spawned one that stays on its thread: that may have what else could not have been given away, such as the guard of a lock.
+    /// It starts.
+    pub(crate) fn unset_hog(&self) {
+        self.0.set(self.0.get() & !HOG);
+    }
+
+    /// Of one that has started: whether it may have given on what can't leave its thread, such as the guard of a lock: to one that it has spawned
+    /// there, or that was spawned there with it.
     pub(crate) fn lends(&self) -> bool {
         self.0.get() & LENDS != 0
     }

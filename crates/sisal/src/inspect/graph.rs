@@ -14,48 +14,62 @@ use std::collections::HashMap;
 
 /// All cycles there are; of those that share a fiber, one. Each begins with the fiber of the lowest number.
 pub(super) fn cycles(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<FiberId>> {
-    let edges = edges(snapshot, waits);
-    let mut found = Vec::new();
-    let mut marks = vec![Mark::New; edges.len()];
-    let mut told = vec![false; edges.len()];
-    for start in 0..edges.len() {
-        if marks[start] == Mark::New {
-            search(start, &edges, &mut marks, &mut told, &mut found);
-        }
-    }
     let numbers = |cycle: Vec<usize>| {
         let mut ids: Vec<FiberId> = cycle.into_iter().map(|index| snapshot.fibers[index].id).collect();
         let lowest = (0..ids.len()).min_by_key(|&place| ids[place]).unwrap_or(0);
         ids.rotate_left(lowest);
         ids
     };
-    found.into_iter().map(numbers).collect()
+    cycles_among(&edges(snapshot, waits)).into_iter().map(numbers).collect()
 }
 
-/// For each fiber of the snapshot whether it waits in one of its cycles, none of whose waits can be cancelled, or for one that does, and nobody has a
-/// token to cancel that: whether it is stuck for ever.
+/// For each fiber of the snapshot whether it is stuck for ever: see [`doomed_among`].
 pub(super) fn doomed(snapshot: &Snapshot, waits: &[Seen]) -> Vec<bool> {
-    let mut waiting_for: Vec<Vec<usize>> = vec![Vec::new(); waits.len()];
-    for (place, edges) in edges(snapshot, waits).into_iter().enumerate() {
-        edges.into_iter().for_each(|to| waiting_for[to].push(place));
+    let is_cancellable = |place: usize| waits[place].is_cancellable;
+    doomed_among(&edges(snapshot, waits), is_cancellable, |place| waits[place].has_token)
+}
+
+/// Whether each waits in a cycle, none of whose waits can be cancelled, or for one that does, and nobody has a token to cancel that.
+fn doomed_among(
+    edges: &[Vec<usize>],
+    is_cancellable: impl Fn(usize) -> bool,
+    has_token: impl Fn(usize) -> bool,
+) -> Vec<bool> {
+    let mut waiting_for: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
+    for (place, edges) in edges.iter().enumerate() {
+        edges.iter().for_each(|&to| waiting_for[to].push(place));
     }
-    let places: HashMap<FiberId, usize> = snapshot.fibers.iter().map(|fiber| fiber.id).zip(0..).collect();
-    let place = |id: &FiberId| places.get(id).copied();
-    let mut doomed = vec![false; waits.len()];
-    for cycle in &snapshot.cycles {
-        if cycle.iter().filter_map(place).all(|place| !waits[place].is_cancellable) {
-            cycle.iter().filter_map(place).for_each(|place| doomed[place] = true);
-        }
-    }
-    let mut unseen: Vec<usize> = (0..doomed.len()).filter(|&place| doomed[place]).collect();
+    // By themselves: of cycles that share a fiber only one is found, and that could be one that may be cancelled. Here the others of them
+    // wait for the one that is found.
+    let for_ever: Vec<Vec<usize>> = edges
+        .iter()
+        .enumerate()
+        .map(|(place, to)| if is_cancellable(place) { Vec::new() } else { to.clone() })
+        .collect();
+    let mut unseen: Vec<usize> = cycles_among(&for_ever).into_iter().flatten().collect();
+    let mut doomed = vec![false; edges.len()];
+    unseen.iter().for_each(|&place| doomed[place] = true);
     while let Some(place) = unseen.pop() {
         for &waiter in &waiting_for[place] {
-            if !waits[waiter].has_token && !std::mem::replace(&mut doomed[waiter], true) {
+            if !has_token(waiter) && !std::mem::replace(&mut doomed[waiter], true) {
                 unseen.push(waiter);
             }
         }
     }
     doomed
+}
+
+/// As [`cycles`], of places.
+fn cycles_among(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut found = Vec::new();
+    let mut marks = vec![Mark::New; edges.len()];
+    let mut told = vec![false; edges.len()];
+    for start in 0..edges.len() {
+        if marks[start] == Mark::New {
+            search(start, edges, &mut marks, &mut told, &mut found);
+        }
+    }
+    found
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -134,17 +148,12 @@ pub(super) fn edges(snapshot: &Snapshot, waits: &[Seen]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
+    fn of(edges: &[&[usize]]) -> Vec<Vec<usize>> {
+        edges.iter().map(|to| to.to_vec()).collect()
+    }
+
     fn found(edges: &[&[usize]]) -> Vec<Vec<usize>> {
-        let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
-        let mut marks = vec![Mark::New; edges.len()];
-        let mut told = vec![false; edges.len()];
-        let mut found = Vec::new();
-        (0..edges.len()).for_each(|start| {
-            if marks[start] == Mark::New {
-                search(start, &edges, &mut marks, &mut told, &mut found);
-            }
-        });
-        found
+        cycles_among(&of(edges))
     }
 
     #[test]
@@ -155,5 +164,20 @@ mod tests {
         assert_eq!(found(&[&[1], &[2], &[1], &[4], &[3]]), [[1, 2], [3, 4]]);
         assert_eq!(found(&[&[1, 2], &[], &[0]]), [[0, 2]]);
         assert_eq!(found(&[&[1, 2, 3], &[0], &[0], &[0]]), [[0, 1]], "one of those that share a fiber");
+    }
+
+    #[test]
+    fn those_in_a_cycle_and_those_who_wait_for_them_are_stuck_unless_somebody_could_end_it() {
+        let stuck = |edges: &[&[usize]], cancellable: &[usize], tokens: &[usize]| {
+            let doomed =
+                doomed_among(&of(edges), |place| cancellable.contains(&place), |place| tokens.contains(&place));
+            (0..doomed.len()).filter(|&place| doomed[place]).collect::<Vec<_>>()
+        };
+        assert_eq!(stuck(&[&[1], &[0], &[1], &[]], &[], &[]), [0, 1, 2]);
+        assert_eq!(stuck(&[&[1], &[0], &[1], &[2]], &[2], &[2]), [0, 1]);
+        assert!(stuck(&[&[1], &[0], &[1]], &[1], &[]).is_empty());
+        // The opener of a nursery waits for two children: one that joins it, which can be cancelled, and one that wants its lock, which can't.
+        assert_eq!(stuck(&[&[1, 2], &[0], &[0]], &[1], &[]), [0, 1, 2]);
+        assert_eq!(stuck(&[&[1, 2], &[0], &[0]], &[2], &[]), [0, 1, 2]);
     }
 }

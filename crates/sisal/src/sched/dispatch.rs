@@ -156,6 +156,9 @@ impl Worker {
     fn call(&self, fiber: FiberRef) {
         fiber.set_home(self.index, self.thread);
         fiber.state.start();
+        if fiber.flags.is_hog() {
+            self.shared.start_hog(fiber);
+        }
         self.set_current(Some(fiber));
         if !self.remote().presence.is_empty() {
             self.expect_something();

@@ -86,7 +86,7 @@ impl Hogs {
         }
     }
 
-    /// One of `place` is about to start.
+    /// One of `place` starts.
     fn note_start(&self, place: Place) {
         if let Some(known) = self.find(place) {
             known.started.fetch_add(1, Ordering::Relaxed);
@@ -114,15 +114,18 @@ impl Shared {
 
     /// A worker has taken `fiber` from a lane: false if it would delay those who wait there, and is placed anew.
     pub(super) fn may_start_on(&self, remote: &Remote, fiber: FiberRef) -> bool {
-        if !fiber.flags.is_hog() {
-            return true;
+        let may_start = !fiber.flags.is_hog() || remote.presence.is_empty();
+        if !may_start {
+            self.enqueue_hog(fiber);
         }
-        if remote.presence.is_empty() {
-            self.hogs.note_start(fiber.spawned_at);
-            return true;
-        }
-        self.enqueue_hog(fiber);
-        false
+        may_start
+    }
+
+    /// One that was said or seen to compute for long starts.
+    #[cold]
+    pub(super) fn start_hog(&self, fiber: FiberRef) {
+        fiber.flags.unset_hog();
+        self.hogs.note_start(fiber.spawned_at);
     }
 
     /// Workers that have nothing to do, could start something, and on which nobody would be delayed. Those that are awake may be about to
@@ -149,7 +152,6 @@ impl Shared {
             match asleep.or_else(added).or_else(|| self.lonely().next()) {
                 Some(worker) => self.push_to_lane(worker, fiber),
                 None => {
-                    self.hogs.note_start(fiber.spawned_at);
                     // SAFETY: as above.
                     unsafe { self.injector.push([header]) };
                     // ORDERING: sched/README, waking for fresh work.

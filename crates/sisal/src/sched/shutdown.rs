@@ -73,7 +73,7 @@ impl Shared {
     }
 
     /// Whether nothing is left of any fiber.
-    fn are_all_gone(&self) -> bool {
+    pub(super) fn are_all_gone(&self) -> bool {
         // ORDERING: Acquire, as in `unfinished`.
         let main = u64::from(self.main.load(Ordering::Acquire));
         let gone: u64 = self.counts().map(|counts| counts.gone.get()).sum();

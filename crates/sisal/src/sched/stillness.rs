@@ -142,7 +142,7 @@ impl Shared {
             && self.remotes.iter().enumerate().all(is_quiet)
             && !self.has_fresh()
             && !self.hogs.are_waiting()
-            && self.unfinished() > 0
+            && !self.are_all_gone()
     }
 
     /// A number that changes whenever a fiber gets its turn.

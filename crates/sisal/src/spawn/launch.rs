@@ -198,6 +198,7 @@ fn enqueue_inside(worker: &Worker, fiber: FiberRef, start: Start, place: Place) 
         Start::Spread => worker.enqueue_spread(fiber),
         Start::Alone => worker.enqueue_hog(fiber),
         Start::Here => {
+            fiber.flags.set_lends();
             if let Some(spawner) = current::fiber() {
                 spawner.flags.set_lends();
             }

@@ -6,6 +6,8 @@ use sisal::chan::{bounded, unbounded};
 use sisal::inspect::{external_wait, no_deadlock_check};
 use sisal::sync::{Event, Mutex};
 use sisal::{Cancelled, Nursery, Runtime, sleep, spawn};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 
@@ -326,6 +328,32 @@ pub(crate) const CASES: &[Case] = &[
                 });
                 drop(lock.lock());
                 holder.join().unwrap();
+            });
+        },
+        check: nothing_certain,
+    },
+    Case {
+        name: "a_guard_that_a_fiber_spawned_beside_it_has",
+        environment: &[],
+        body: || {
+            let (sender, receiver) = bounded(1);
+            thread::spawn(move || {
+                thread::sleep(A_WHILE);
+                sender.send(())
+            });
+            let lock: &'static Mutex<u32> = Box::leak(Box::new(Mutex::new(0)));
+            run(move || {
+                let between = Rc::new(Cell::new(None));
+                let given = Rc::clone(&between);
+                let wants = sisal::spawn_local(move || {
+                    given.set(Some(lock.lock()));
+                    drop(lock.lock());
+                });
+                sisal::spawn_local(move || {
+                    no_deadlock_check(|| receiver.recv()).unwrap();
+                    drop(between.take());
+                });
+                wants.join().unwrap();
             });
         },
         check: nothing_certain,
