@@ -37,10 +37,12 @@ impl<A: Exact, B: Exact> Source for Zip<A, B> {
     unsafe fn open(&mut self) {
         let len = self.positions();
         // SAFETY: the caller's promise.
-        unsafe {
-            self.a.open();
-            self.b.open();
-        }
+        unsafe { self.a.open() };
+        // If the other can't be opened, since one of its items panics when it is dropped, these go as well.
+        let opened = Unwanted(&self.a, 0..self.a.positions());
+        // SAFETY: as above.
+        unsafe { self.b.open() };
+        mem::forget(opened);
         let Zip { a, b } = &*self;
         // If the loop does not begin, since one without a partner panics when it is dropped, the others go as well.
         let wanted = (Unwanted(a, 0..len), Unwanted(b, 0..len));
