@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print only the fiber of this number
+    /// Print only the fiber of this number, and those it waits for in a cycle
     #[arg(long, value_name = "N")]
     id: Option<u64>,
 }

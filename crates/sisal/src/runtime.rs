@@ -310,7 +310,8 @@ impl Runtime {
         self.handle.request_stop();
     }
 
-    /// Stops the runtime and waits for its end, at most for `timeout`: see [`run`] for what that means for its fibers.
+    /// Stops the runtime and waits for its end, at most for `timeout`: see [`run`] for what that means for its fibers. (If all of them
+    /// have ended by then, the workers are given up to a second to see that.)
     ///
     /// What is left then is named in the report, and left behind with its threads. Called in a fiber of the runtime itself, it
     /// does not wait, since that would be for itself.

@@ -75,7 +75,7 @@ impl fmt::Display for Snapshot {
         }
         let looked_at: usize = self.fresh.iter().map(|fresh| fresh.count).sum();
         if counts.fresh > looked_at {
-            writeln!(f, "\n{} more fresh fibers", counts.fresh - looked_at)?;
+            writeln!(f, "\nfresh fibers besides: {}", counts.fresh - looked_at)?;
         }
         for thread in &self.threads {
             let name = thread.name.as_deref().unwrap_or("without a name");

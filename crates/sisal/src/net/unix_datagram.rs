@@ -157,7 +157,8 @@ impl UnixDatagram {
         self.view().peer_addr()
     }
 
-    /// Waits for a message; returns its length, cut to the room there is, and who sent it.
+    /// Waits for a message; returns its length, cut to the room there is, and who sent it. (A sender whose path leaves no room for the zero behind it
+    /// can't be said, and is without a name.)
     ///
     /// # Errors
     /// Those of the system, [`TimedOut`](io::ErrorKind::TimedOut) after the read timeout, and [cancelled](crate::is_cancelled) if

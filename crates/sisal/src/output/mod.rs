@@ -15,7 +15,7 @@
 //! They work outside of runtimes and in plain threads as well.
 //!
 //! # When it is out
-//! As a rule when the call returns. If the reader is slow, it is out later, but before [`flush`] returns, at the end of
+//! As a rule when the call returns. If the reader is slow, or a terminal, which may stop at any time, it is out later, but before [`flush`] returns, at the end of
 //! [`run`](crate::run), and before the process exits, by [`std::process::exit`] or by returning from `main`. An abort, a signal
 //! that kills or an `exec` may lose the last of it.
 //!
@@ -26,7 +26,8 @@
 //!
 //! # Together with std's
 //! Lines are written under the lock of [`std::io::stdout`] or [`std::io::stderr`], so that neither cuts the other's in two, but
-//! for a line of more than 3 KiB to a slow reader. Their order is that of the calls, unless the reader is slow. To hold `std`'s lock for long
+//! for a line of more than 3 KiB to a slow reader. Their order is that of the calls, unless the reader is slow, or a terminal: [`flush`] before what
+//! `std` is to print behind these, such as a question. To hold `std`'s lock for long
 //! holds these up too; whoever holds it while waiting for these to be written, waits for ever.
 //!
 //! Unlike `std`'s, they are not captured by the test harness.

@@ -358,7 +358,7 @@ fn more_fresh_fibers_than_are_looked_at_are_counted() {
         let fresh: Vec<_> = (0..20_000).map(|_| runtime.spawn(|| ())).collect();
         let seen = runtime.dump();
         assert_eq!(seen.counts.fresh, 20_000);
-        assert!(seen.to_string().contains(" more fresh fibers"), "{seen}");
+        assert!(seen.to_string().contains("fresh fibers besides: "), "{seen}");
         assert!(seen.to_json().contains("\"live\":20001,"));
         let_go.store(true, Ordering::Relaxed);
         join_all(fresh).into_iter().for_each(Result::unwrap);

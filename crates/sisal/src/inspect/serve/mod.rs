@@ -46,7 +46,7 @@ use std::sync::Arc;
 /// | path | what it gives |
 /// |---|---|
 /// | `/` | the page |
-/// | `/debug/fibers` | all fibers as text, `/debug/fibers.json` as JSON; `?id=17` only one, `?traces=0` without stack traces |
+/// | `/debug/fibers` | all fibers as text, `/debug/fibers.json` as JSON; `?id=17` only one, with those it waits for in a cycle, `?traces=0` without stack traces |
 /// | `/debug/trace?seconds=S` | what runs where for so long, for Perfetto or `chrome://tracing`; 0 for what is recorded already |
 /// | `/metrics` | numbers for Prometheus, `/metrics.json` as JSON |
 ///

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Which fibers are wanted, and how much of each.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// Only this one; all if none is named.
+    /// Only this one, with those that it waits for in a cycle; all if none is named.
     pub id: Option<u64>,
     /// Whether with stack traces.
     pub traces: bool,
