@@ -36,6 +36,11 @@ impl Scope {
         self.node.iter().chain(above).any(CancelNode::is_open)
     }
 
+    /// Whether this is a shield, or lies inside of one, perhaps of a fiber that waits for the one inside.
+    pub(crate) fn is_shielded(&self) -> bool {
+        self.node.as_ref().is_none_or(CancelNode::is_shielded)
+    }
+
     /// A scope that follows `parents`, which have to outlive it; and that ends by itself at `expiry`.
     pub(crate) fn new(
         owner: Who,
@@ -48,7 +53,13 @@ impl Scope {
         let limit = above().map(CancelNode::limit).fold(expiry, Moment::min);
         let node = CancelNode::until(limit, Some(owner));
         // SAFETY: the scope around this one is not left before it.
-        let is_open_around = outer.is_some_and(|outer| unsafe { outer.as_ref() }.is_open());
+        let around = outer.map(|outer| unsafe { &*outer.as_ptr().cast_const() });
+        // Not by a token, which may be used inside of a shield and outside.
+        // SAFETY: as for those above.
+        let is_shielded_above = parents[0].is_some_and(|parent| unsafe { parent.as_ref() }.is_shielded());
+        let is_shielded = is_shielded_above || around.is_some_and(Scope::is_shielded);
+        let node = if is_shielded { node.shielded() } else { node };
+        let is_open_around = around.is_some_and(Scope::is_open);
         if is_open_around || above().any(CancelNode::is_open) {
             node.open();
         }

@@ -37,6 +37,8 @@ pub(crate) struct CancelNode {
     owner: Option<Who>,
     /// When it will be cancelled by itself, or by something that it follows: a timer does that, at this time or a little later.
     limit: Moment,
+    /// Whether a shield lies around it, or around what it follows: the end of the runtime does not come by nodes, and is kept off here, too.
+    is_shielded: bool,
     /// 1 if somebody has been given the means to cancel it. For those who look; it decides nothing here.
     is_open: std::sync::atomic::AtomicU8,
 }
@@ -98,12 +100,29 @@ impl CancelNode {
     pub(crate) fn new(owner: Option<Who>) -> CancelNode {
         let inner = Inner { followers: Chain::new(), back: None };
         let is_open = std::sync::atomic::AtomicU8::new(0);
-        CancelNode { cause: AtomicU32::new(0), inner: Lock::new(inner), owner, limit: Moment::NEVER, is_open }
+        CancelNode {
+            cause: AtomicU32::new(0),
+            inner: Lock::new(inner),
+            owner,
+            limit: Moment::NEVER,
+            is_shielded: false,
+            is_open,
+        }
     }
 
     /// One that will be cancelled at this time by itself, or by one that it follows.
     pub(crate) fn until(limit: Moment, owner: Option<Who>) -> CancelNode {
         CancelNode { limit, ..CancelNode::new(owner) }
+    }
+
+    /// The same, with a shield around it.
+    pub(crate) fn shielded(self) -> CancelNode {
+        CancelNode { is_shielded: true, ..self }
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_shielded(&self) -> bool {
+        self.is_shielded
     }
 
     /// When time will cancel it, as far as can be known.

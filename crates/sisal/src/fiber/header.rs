@@ -141,9 +141,10 @@ impl Header {
             .map(|scope| unsafe { &*scope.as_ptr().cast_const() })
     }
 
-    /// Whether a scope that it is inside keeps off what comes from outside. For the home worker.
+    /// Whether a shield keeps off what comes from outside. For the home worker.
     pub(crate) fn is_inside_shield(&self) -> bool {
-        self.scopes().any(|scope| scope.node.is_none())
+        // SAFETY: as in `scopes`.
+        self.scope.get().is_some_and(|innermost| unsafe { innermost.as_ref() }.is_shielded())
     }
 
     /// What ends every cancellable wait of this fiber, if a request or a scope does. For the home worker.

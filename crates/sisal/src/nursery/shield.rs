@@ -4,7 +4,8 @@ use crate::park::scope;
 use crate::prim::cancel::Cancelled;
 
 /// Calls `f`, shielded from everything that ends waits from outside: enclosing [`timeout`](crate::timeout)s and nurseries, requests,
-/// the end of the runtime, an unwinding. What is to end the waits inside has to be inside, too.
+/// the end of the runtime, an unwinding. What is to end the waits inside has to be inside, too. It holds for the children of nurseries inside and for the
+/// halves of forks, as deep as they go; not for fibers that are [spawned](crate::spawn()) for themselves.
 ///
 /// For what must be done even when everything is to end, and will be done soon: the runtime waits for it.
 ///

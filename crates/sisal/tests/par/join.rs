@@ -1,7 +1,7 @@
 //! Forks.
 
 use crate::common::watchdog::guarded;
-use crate::common::{background, in_main_fiber, shut_down, until, with_workers};
+use crate::common::{LONG, background, in_main_fiber, shut_down, until, with_workers};
 use crate::work::fib;
 use sisal::par::join;
 use sisal::sync::{Barrier, Mutex};
@@ -249,6 +249,9 @@ fn the_halves_of_a_fiber_that_was_started_run_while_the_runtime_stops() {
             let (received, ()) = sisal::shield(|| join(|| receiver.recv(), || sender.send(7).unwrap()));
             let both = Barrier::new(2);
             join(|| both.wait(), || both.wait());
+            let (sender, of_both) = chan::bounded(0);
+            let in_time = || join(|| of_both.recv(), || sender.send(8).unwrap()).0;
+            assert_eq!(sisal::shield(|| sisal::timeout(LONG, in_time)), Ok(8));
             received
         });
         assert_eq!(forking.join().unwrap(), Ok(7));

@@ -2,7 +2,7 @@
 
 use crate::common::waits::{cause, in_fibers_and_a_thread};
 use crate::common::watchdog::guarded;
-use crate::common::{LONG, background, in_fiber_of_each, shut_down, until};
+use crate::common::{LONG, background, in_fiber_of_each, shut_down, until, with_workers};
 use sisal::chan::bounded;
 use sisal::{CancelToken, Cause, check_cancelled, deadline, nursery, shield, sleep, spawn, timeout};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -190,6 +190,38 @@ fn the_children_of_a_nursery_inside_are_shielded_too() {
         })
         .unwrap();
         assert_eq!(slept.into_inner(), 4);
+    });
+}
+
+#[test]
+fn the_children_of_a_nursery_inside_run_and_wait_while_the_runtime_stops() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let handle = runtime.handle().clone();
+        let done = runtime.spawn(move || {
+            handle.request_stop();
+            let slept = AtomicUsize::new(0);
+            let nap = || {
+                sleep(SHORT).unwrap();
+                slept.fetch_add(1, Ordering::Relaxed);
+            };
+            shield(|| {
+                nursery(|n| {
+                    n.spawn(nap);
+                    n.spawn(|| {
+                        nursery(|deeper| {
+                            deeper.spawn(|| timeout(LONG, nap));
+                            Ok::<_, ()>(())
+                        })
+                    });
+                    Ok::<_, ()>(())
+                })
+            })
+            .unwrap();
+            slept.into_inner()
+        });
+        assert_eq!(done.join().unwrap(), 2);
+        shut_down(runtime);
     });
 }
 
