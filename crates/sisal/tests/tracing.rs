@@ -7,6 +7,7 @@ use common::{background, child, fixed, rounds, shut_down, with_workers};
 use sisal::{blocking, join_all, nursery, par, sleep, spawn, spawn_local, yield_now};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
@@ -241,6 +242,32 @@ fn a_stolen_half_of_a_fork_runs_in_the_span_of_the_fork() {
     });
     assert!(spans_of("half").iter().all(|span| *span == Some("fork")));
     assert_eq!((open("fork"), open("deeper")), (0, 0));
+}
+
+#[test]
+fn what_runs_elsewhere_ends_also_where_the_subscriber_panics() {
+    record();
+    guarded(|| {
+        let runtime = background(2);
+        runtime.run(|| {
+            let refuses = info_span!("refuses to be left");
+            // What waits for the other half comes second, so that this one is run elsewhere.
+            let forked = catch_unwind(AssertUnwindSafe(|| {
+                let _entered = refuses.enter();
+                let (tell, told) = sisal::chan::bounded(0);
+                par::join(move || told.recv().unwrap(), move || tell.send(()).unwrap());
+            }));
+            assert!(forked.is_err(), "the guard's own exit panics");
+            let run = AtomicUsize::new(0);
+            let scope = catch_unwind(AssertUnwindSafe(|| {
+                let _entered = refuses.enter();
+                par::scope(|s| (0..4).for_each(|_| s.spawn(|_| _ = run.fetch_add(1, Ordering::Relaxed))));
+            }));
+            assert!(scope.is_err());
+            assert_eq!(run.into_inner(), 4);
+        });
+        shut_down(runtime);
+    });
 }
 
 #[test]

@@ -14,7 +14,7 @@
 use super::current;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracing::dispatcher::{self, Dispatch};
-use tracing::span::{Id, Span};
+use tracing::span::{Entered, Id, Span};
 
 /// So many spans can be left without an allocation.
 const FEW: usize = 4;
@@ -127,8 +127,20 @@ impl Origin {
     #[inline]
     pub(crate) fn call<R>(&self, f: impl FnOnce() -> R) -> R {
         let _clean = Clean;
-        let _entered = self.0.enter();
+        let _inside = Inside(caught(|| self.0.enter()));
         f()
+    }
+}
+
+/// Leaves its span when it goes, whatever the subscriber does: what was called may be what somebody waits for.
+struct Inside<'a>(Option<Entered<'a>>);
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(entered) = self.0.take() {
+            caught(|| drop(entered));
+        }
     }
 }
 
