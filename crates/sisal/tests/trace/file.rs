@@ -105,6 +105,25 @@ fn a_file_is_replaced_whole_where_a_link_leads_and_devices_are_written_to() {
 }
 
 #[test]
+fn what_a_standard_stream_goes_to_is_written_to_behind_what_is_there() {
+    use std::os::fd::AsRawFd;
+    guarded(|| {
+        let directory = Directory::new("stream");
+        fs::write(directory.file("log"), "said before\n").unwrap();
+        let log = fs::File::options().append(true).open(directory.file("log")).unwrap();
+        let trace = sisal::run(|| sisal::inspect::flight_recorder().unwrap().stop());
+        // As `/dev/stderr` is a link to, and a link to that.
+        let name = format!("/proc/self/fd/{}", log.as_raw_fd());
+        trace.save(&name).unwrap();
+        std::os::unix::fs::symlink(&name, directory.file("link")).unwrap();
+        trace.save(directory.file("link")).unwrap();
+        let json = trace.to_json();
+        assert_eq!(fs::read_to_string(directory.file("log")).unwrap(), format!("said before\n{json}{json}"));
+        assert_eq!(directory.files().len(), 2);
+    });
+}
+
+#[test]
 fn a_file_that_is_replaced_keeps_its_mode() {
     use std::os::unix::fs::PermissionsExt;
     guarded(|| {

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 const MOST_LINKS: usize = 40;
 
 /// Writes a file by way of another beside it, which then takes its name. What is no plain file, such as a terminal or a pipe, is written
-/// directly; where a link leads is what is replaced, not the link, even if nothing is there yet. What is replaced keeps its mode.
+/// directly, and so is what a name such as `/dev/stderr` stands for, behind what is there; where a link leads is what is replaced, not the link, even if
+/// nothing is there yet. What is replaced keeps its mode.
 pub(super) fn replace(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
         Ok(there) if !there.is_file() => fill(File::options().write(true).open(path)?, write),
+        Ok(_) if is_descriptor(path) => fill(File::options().append(true).open(path)?, write),
         Ok(there) => replace_plain(&fs::canonicalize(path)?, Some(there.permissions()), write),
         Err(_) => replace_plain(&end_of_links(path), None, write),
     }
@@ -35,6 +37,15 @@ fn replace_plain(
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// Whether this names what the process has open already, and not a file to be replaced.
+fn is_descriptor(path: &Path) -> bool {
+    let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
+    let leads_there = |path: &Path| {
+        fs::canonicalize(folder(path)).is_ok_and(|folder| folder.ends_with("fd") && folder.starts_with("/proc"))
+    };
+    leads_there(path) || fs::read_link(path).is_ok_and(|to| leads_there(&folder(path).join(to)))
 }
 
 /// Where links lead that end at nothing.
