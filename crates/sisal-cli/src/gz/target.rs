@@ -86,7 +86,7 @@ fn without_group(mode: u32) -> u32 {
 
 /// Closes a file: the last time to hear that what was written can't be stored.
 #[allow(unsafe_code, reason = "a file that is dropped keeps to itself what went wrong")]
-fn close(file: File) -> io::Result<()> {
+pub(super) fn close(file: File) -> io::Result<()> {
     let descriptor = file.into_raw_fd();
     sisal::blocking(|| {
         // SAFETY: it is open, in no other hands, and not used after this.

@@ -12,7 +12,7 @@ use super::names;
 use super::progress::{Meter, shown};
 use super::settings::{Action, Settings};
 use super::source::Source;
-use super::target::{Target, Way, make_way};
+use super::target::{self, Target, Way, make_way};
 use super::verbatim::verbatim;
 use crate::inherited;
 use crate::wording::plain;
@@ -267,7 +267,11 @@ impl<'a> Treatment<'a> {
         let done = if keep { "created" } else { "replaced with" };
         let (target, name) = match output {
             Output::Target(target, name) => (target, name),
-            Output::Stdout(_) => {
+            Output::Stdout(file) => {
+                target::close(file).map_err(|error| {
+                    self.run.stdout_failed(&error);
+                    Told
+                })?;
                 let text = match &self.source.path {
                     Some(path) => format!("{}:\t{ratio} -- {done} stdout\n", verbatim(&path)),
                     None => format!("{ratio}\n"),

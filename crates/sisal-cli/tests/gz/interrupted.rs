@@ -281,6 +281,13 @@ fn output_that_cant_be_closed_is_not_taken_for_whole() {
         assert_eq!((ran.code, ran.stderr), (Some(1), format!("sisal gz: {output}: Input/output error\n")));
         assert_eq!(directory.names(), [input]);
     }
+    let directory = Directory::new();
+    directory.write("file", b"bytes");
+    directory.write("stream", b"");
+    // The last but one: the program's own goes with the process.
+    let Some(gz) = gz_with_fault(&directory, "stream", "close:error=ENOSPC:when=1", &["-c", "file"]) else { return };
+    let ran = gz.output_to(directory.path("stream").to_str().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "sisal gz: stdout: No space left on device\n"));
 }
 
 #[test]
