@@ -6,7 +6,8 @@
 
 use rayon::iter::plumbing::{Consumer, Folder, Producer, ProducerCallback, Reducer, UnindexedConsumer};
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
-use sisal::par::{Pace, join};
+use sisal::in_fiber;
+use sisal::par::{Pace, join, scope};
 
 /// An iterator that runs on fibers: see [`on_fibers`](super::OnFibers::on_fibers).
 #[derive(Clone, Debug)]
@@ -26,7 +27,9 @@ impl<I: IndexedParallelIterator> ParallelIterator for FiberIter<I> {
 
     fn drive_unindexed<C: UnindexedConsumer<I::Item>>(self, consumer: C) -> C::Result {
         let len = self.iter.len();
-        self.iter.with_producer(Start { consumer, len })
+        let drive = || self.iter.with_producer(Start { consumer, len });
+        // However little there is to do: closures may spawn, and wait.
+        if in_fiber() { drive() } else { scope(|_| drive()) }
     }
 
     /// The consumer is divided by places, so items can be written to where they belong.
@@ -53,8 +56,8 @@ impl<T, C: Consumer<T>> ProducerCallback<T> for Start<C> {
 /// As the producer wishes, if it does.
 fn pace<P: Producer>(producer: &P, len: usize) -> Pace {
     match (producer.min_len(), producer.max_len()) {
-        (_, most @ ..usize::MAX) => Pace::grain(most),
-        // Halves of what is divided are long enough.
+        // Halves of what is divided are long enough, and that goes before the other.
+        (least, most @ ..usize::MAX) => Pace::grain(most.max(least.saturating_mul(2).saturating_sub(1))),
         (least @ 2.., _) => Pace::grain(least.saturating_mul(2) - 1),
         _ => Pace::new(len),
     }

@@ -104,6 +104,11 @@ fn bodies_that_wait_for_each_other_end() {
             let counts: Vec<u32> = fold.collect();
             assert!(counts.iter().all(|count| *count >= 100), "{counts:?}");
             assert_eq!(counts.iter().sum::<u32>(), 1_000);
+            // At least so long goes before at most so long, as in rayon.
+            let both = (0..1_000).into_par_iter().with_min_len(100).with_max_len(10).on_fibers();
+            let counts: Vec<u32> = both.fold(|| 0, |count, _| count + 1).collect();
+            assert!(counts.iter().all(|count| *count >= 100), "{counts:?}");
+            assert_eq!(counts.iter().sum::<u32>(), 1_000);
         });
     });
 }
