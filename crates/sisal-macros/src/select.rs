@@ -146,6 +146,10 @@ fn write_bodies(output: &mut TokenStream, arms: &Arms, tokens: &[TokenTree]) {
 fn is_borrowed_mutably(channel: &[TokenTree]) -> bool {
     match channel {
         [TokenTree::Punct(mark), TokenTree::Ident(word), ..] => mark.as_char() == '&' && word.to_string() == "mut",
+        // As another macro passes on what it was given.
+        [TokenTree::Group(group)] if matches!(group.delimiter(), Delimiter::None | Delimiter::Parenthesis) => {
+            is_borrowed_mutably(&group.stream().into_iter().collect::<Vec<_>>())
+        }
         _ => false,
     }
 }
