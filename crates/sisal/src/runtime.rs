@@ -10,6 +10,7 @@ use crate::join::{JoinError, JoinHandle};
 use crate::output;
 use crate::park::scope;
 use crate::prim::clock::Moment;
+use crate::prim::own_threads;
 use crate::prim::reason::Place;
 use crate::prim::say::say;
 use crate::sched::shared::{Config, Phase, Shared};
@@ -313,8 +314,8 @@ impl Runtime {
     /// Stops the runtime and waits for its end, at most for `timeout`: see [`run`] for what that means for its fibers. (If all of them
     /// have ended by then, the workers are given up to a second to see that.)
     ///
-    /// What is left then is named in the report, and left behind with its threads. Called in a fiber of the runtime itself, it
-    /// does not wait, since that would be for itself.
+    /// What is left then is named in the report, and left behind with its threads. Called in a fiber of the runtime itself, or in what one
+    /// [calls on another thread](crate::blocking), it does not wait, since that would be for itself.
     ///
     /// ```
     /// use std::time::Duration;
@@ -338,7 +339,8 @@ fn stop(shared: &Arc<Shared>, attendants: Attendants, timeout: Duration) -> Shut
     crate::prim::fork::refuse_in_child();
     shared.request_stop();
     shared.end_if_quiescent();
-    let inside = worker::with_current(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared(), &**shared)));
+    let inside = worker::with_current(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared(), &**shared)))
+        || own_threads::serves(Arc::as_ptr(shared).addr());
     if inside && shared.phase() != Phase::Ended {
         // There will be no better moment.
         inspect::write_at_the_end(shared);

@@ -300,3 +300,19 @@ fn who_waits_when_its_guard_is_gone_or_outside_of_fibers_is_left_alone() {
     let _guard = sisal::no_park();
     sisal::sleep(Duration::from_millis(1)).unwrap();
 }
+
+#[test]
+fn what_a_fiber_has_said_of_itself_is_forgotten_when_it_ends() {
+    in_fiber_of_each(|| {
+        // Its guard is its outcome, and outlives it.
+        let promise = sisal::spawn_local(sisal::no_park);
+        while !promise.is_finished() {
+            yield_now();
+        }
+        sleep(Duration::from_millis(1)).unwrap();
+        let inner = sisal::no_park();
+        drop(promise.join());
+        drop(inner);
+        sleep(Duration::from_millis(1)).unwrap();
+    });
+}

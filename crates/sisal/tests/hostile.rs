@@ -160,6 +160,35 @@ fn a_shortage_of_address_space_for_stacks_slows_and_does_not_fail() {
     ended.well();
 }
 
+/// Memory that comes back tells nobody so.
+#[test]
+fn a_fresh_fiber_starts_when_there_is_address_space_again_though_nothing_else_happens() {
+    let ended = child::run_in(&[("MALLOC_ARENA_MAX", "1")], || {
+        let runtime = background(1);
+        assert!(runtime.run(|| spawn(yield_now).join().is_ok()));
+        let most = linux::mapped() as u64 + (100 << 20);
+        let limit = |most| {
+            let limit = rustix::process::Rlimit { current: most, maximum: None };
+            rustix::process::setrlimit(rustix::process::Resource::As, limit).unwrap();
+        };
+        limit(Some(most));
+        // Each waits for the next, on a stack, until there is none for the next.
+        fn chain(left: u32) -> u32 {
+            if left == 0 { 0 } else { 1 + spawn(move || chain(left - 1)).join().unwrap() }
+        }
+        let chained = runtime.spawn(|| chain(2_000));
+        // A worker that sleeps although something fresh waits has no stack for it.
+        until(|| {
+            let metrics = runtime.metrics();
+            metrics.workers.sleeping == 1 && metrics.fresh == 1
+        });
+        limit(None);
+        assert_eq!(chained.join().unwrap(), 2_000);
+        common::shut_down(runtime);
+    });
+    ended.well();
+}
+
 /// Not as many as there are fit at once, and not even one whole arena of them: whoever has one goes on, sleeps, and gives it back.
 #[test]
 fn a_shortage_of_address_space_for_stacks_of_another_size_slows_and_does_not_fail() {
@@ -238,6 +267,23 @@ impl Drop for Last {
         let refused = self.0.spawn(|| ()).join().is_err();
         let _ = self.1.send((sisal::in_fiber(), Handle::current().is_some(), refused));
     }
+}
+
+thread_local! { static OWNER: RefCell<Option<(Arc<Runtime>, mpsc::Sender<()>)>> = const { RefCell::new(None) }; }
+
+#[test]
+fn a_thread_whose_locals_own_the_runtime_it_worked_for_ends_all_the_same() {
+    common::with_workers(|workers| {
+        let (tell, told) = mpsc::channel();
+        let runtime = Arc::new(background(workers));
+        let handle = runtime.handle().clone();
+        let owner = (Arc::clone(&runtime), tell);
+        runtime.spawn(move || OWNER.set(Some(owner))).join().unwrap();
+        drop(runtime);
+        handle.request_stop();
+        // When the owner's locals have been dropped.
+        assert!(told.recv().is_err());
+    });
 }
 
 thread_local! { static LAST: RefCell<Option<Last>> = const { RefCell::new(None) }; }

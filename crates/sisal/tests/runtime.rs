@@ -3,7 +3,7 @@
 mod common;
 
 use common::watchdog::guarded;
-use common::{background, child, fixed, linux, until, with_workers};
+use common::{LONG, background, child, fixed, linux, until, with_workers};
 use sisal::chan::{after, bounded};
 use sisal::net::TcpListener;
 use sisal::{Cause, Handle, Runtime, join_all, select, sleep, spawn, spawn_local, yield_now};
@@ -13,6 +13,34 @@ use std::rc::Rc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+#[test]
+fn a_runtime_dropped_by_what_its_own_fiber_calls_on_another_thread_waits_for_nobody() {
+    guarded(|| {
+        let runtime = fixed(1).shutdown_timeout(LONG).build().unwrap();
+        let handle = runtime.handle().clone();
+        let dropped = handle.spawn(move || sisal::blocking(move || drop(runtime)));
+        dropped.join().unwrap();
+    });
+}
+
+#[test]
+fn a_fiber_that_spawns_into_another_runtime_gives_way() {
+    with_workers(|workers| {
+        let (one, other) = (background(1), background(workers));
+        let handle = other.handle().clone();
+        let spawner = one.spawn(move || {
+            let flag = Rc::new(Cell::new(false));
+            let set = Rc::clone(&flag);
+            let neighbour = spawn_local(move || set.set(true));
+            while !flag.get() {
+                drop(handle.spawn(|| ()));
+            }
+            neighbour.join().unwrap();
+        });
+        spawner.join().unwrap();
+    });
+}
 
 #[test]
 fn run_gives_what_its_closure_returns() {

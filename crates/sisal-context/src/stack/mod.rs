@@ -17,6 +17,7 @@
 //! | `arena` | the slots of one piece of it, and which of them are free |
 //! | `index_set` | a set of arena numbers with a quick "next member" |
 //! | `ledger` | all arenas of a depot: pure bookkeeping, no system call |
+//! | `of_thread` | where the stack ends that the system has given a thread |
 //! | `resident` | how much of a stack is in memory |
 //! | `depot` | the lock around the ledger, and the system calls outside of that lock |
 //!
@@ -30,12 +31,14 @@ mod depot;
 mod guard;
 mod index_set;
 mod ledger;
+mod of_thread;
 mod resident;
 mod tract;
 
 pub use class::{SizeClass, SizeError};
 pub use depot::{Counts, Depot, Trimmed};
 pub use guard::GuardKind;
+pub use of_thread::ThreadStack;
 
 use std::ops::Range;
 

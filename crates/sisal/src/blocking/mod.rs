@@ -72,7 +72,12 @@ pub(crate) fn blocking_for<T: Send, F: FnOnce() -> T + Send>(reason: Reason, pla
 fn pool_of(shared: &Shared) -> &Arc<Pool> {
     let pool = shared.blocking.get_or_init(|| {
         let config = &shared.config;
-        Box::new(Arc::new(Pool::new(&config.name, config.max_blocking_threads, pool::KEEP_ALIVE)))
+        Box::new(Arc::new(Pool::new(
+            std::ptr::from_ref(shared).addr(),
+            &config.name,
+            config.max_blocking_threads,
+            pool::KEEP_ALIVE,
+        )))
     });
     let pool: &dyn Any = &**pool;
     pool.downcast_ref().unwrap_or_else(|| unreachable!("INVARIANT: nothing else is put there"))

@@ -42,6 +42,7 @@ pub(crate) struct Load {
 
 /// See the [module](self).
 pub(super) struct Pool {
+    runtime: usize,
     name: String,
     most: usize,
     keep_alive: Duration,
@@ -73,7 +74,8 @@ impl State {
 }
 
 impl Pool {
-    pub(super) fn new(name: &str, most: usize, keep_alive: Duration) -> Pool {
+    /// The pool of `runtime`, a number that tells it from others.
+    pub(super) fn new(runtime: usize, name: &str, most: usize, keep_alive: Duration) -> Pool {
         let state = State {
             line: Chain::new(),
             queued: 0,
@@ -83,7 +85,7 @@ impl Pool {
             handles: Vec::new(),
             is_ending: false,
         };
-        Pool { name: format!("{name}-blocking"), most, keep_alive, state: Mutex::new(state) }
+        Pool { runtime, name: format!("{name}-blocking"), most, keep_alive, state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -141,7 +143,7 @@ impl Pool {
 
     fn start(self: &Arc<Pool>, number: usize, first: Taken) -> io::Result<JoinHandle<()>> {
         let pool = Arc::clone(self);
-        own_threads::spawn(&format!("{}-{number}", self.name), move || pool.work(first))
+        own_threads::spawn_for(self.runtime, &format!("{}-{number}", self.name), move || pool.work(first))
     }
 
     /// A thread could not be started for `job`; false if the caller has to do it.
@@ -226,7 +228,7 @@ impl Pool {
         drop(state);
         idle.iter().for_each(|thread| thread.unpark());
         // Panics of jobs go to those who wait for them.
-        handles.into_iter().for_each(|handle| drop(handle.join()));
+        own_threads::join(handles);
     }
 }
 
@@ -258,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_idle_thread_is_used_again_and_goes_when_its_time_is_up() {
-        let pool = Arc::new(Pool::new("unit", 4, Duration::from_millis(20)));
+        let pool = Arc::new(Pool::new(0, "unit", 4, Duration::from_millis(20)));
         let mut names = Vec::new();
         run(&pool, || names.push(thread::current().name().map(str::to_owned)));
         assert_eq!(names, [Some("unit-blocking-1".to_owned())]);
@@ -273,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_called_just_when_its_time_is_up_is_not_lost() {
-        let pool = Arc::new(Pool::new("unit", 1, Duration::from_micros(50)));
+        let pool = Arc::new(Pool::new(0, "unit", 1, Duration::from_micros(50)));
         let mut count = 0;
         for _ in 0..2_000 {
             run(&pool, || count += 1);
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_end_does_not_wait_for_the_time_of_idle_threads() {
-        let pool = Arc::new(Pool::new("unit", 4, Duration::MAX));
+        let pool = Arc::new(Pool::new(0, "unit", 4, Duration::MAX));
         run(&pool, || ());
         pool.end();
         assert_eq!(pool.lock().threads, 0);
@@ -293,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_refused_leaves_its_job_to_others_or_to_the_caller() {
-        let pool = Arc::new(Pool::new("unit", 4, KEEP_ALIVE));
+        let pool = Arc::new(Pool::new(0, "unit", 4, KEEP_ALIVE));
         let mut calls = 0;
         let mut call = || calls += 1;
         let wait = Wait::new(park::me());
@@ -314,7 +316,7 @@ mod tests {
     /// Two count on a thread that can't be started: each makes its call itself, also the one that stands in line.
     #[test]
     fn a_job_in_line_goes_back_to_its_owner_if_no_thread_can_be_had() {
-        let pool = Arc::new(Pool::new("unit", 1, KEEP_ALIVE));
+        let pool = Arc::new(Pool::new(0, "unit", 1, KEEP_ALIVE));
         // One is being started.
         pool.lock().threads = 1;
         thread::scope(|scope| {

@@ -4,9 +4,10 @@
 
 use super::fork;
 use rustix::thread::{Pid, gettid};
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 use std::{fs, io};
 
 static OWN: Mutex<Vec<Enrolled>> = Mutex::new(Vec::new());
@@ -58,9 +59,26 @@ pub(crate) fn spawn_for(
 ) -> io::Result<JoinHandle<()>> {
     fork::watch();
     Builder::new().name(name.to_owned()).spawn(move || {
+        SERVES.set(runtime);
         let _enrolment = enroll(runtime);
         body();
     })
+}
+
+thread_local! {
+    /// The runtime that this thread was started for. It says so to the end, also while its thread-locals are dropped.
+    static SERVES: Cell<usize> = const { Cell::new(NO_RUNTIME) };
+}
+
+/// Whether the calling thread was started for this runtime.
+pub(crate) fn serves(runtime: usize) -> bool {
+    SERVES.get() == runtime
+}
+
+/// Waits for the ends of threads, but for that of the caller, if it is among them: what its thread-locals held may be the last owner of a runtime.
+pub(crate) fn join(threads: Vec<JoinHandle<()>>) {
+    let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
+    others.for_each(|thread| drop(thread.join()));
 }
 
 /// How many threads of the process are neither own, of this runtime or none, nor `idle`; none if that can't be found out.

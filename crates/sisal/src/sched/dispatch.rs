@@ -227,6 +227,7 @@ impl Worker {
         }
         current::with(|current| current.fiber.set(None));
         self.forget_to_yield();
+        no_park::forget();
         shown.counts.gone.increment();
     }
 
@@ -254,6 +255,7 @@ impl Worker {
         drop_locals(fiber);
         self.strike_off(fiber);
         self.set_current(None);
+        no_park::forget();
         // SAFETY: it has run to its end, has no handle, and its outcome is nothing.
         unsafe { fiber.free() };
         result

@@ -43,6 +43,9 @@ pub fn grow<T>(size: usize, f: impl FnOnce() -> T) -> T {
             let before = worker.stack.replace(Some(stack));
             me.stack.set(Some(stack));
             let result = call_on(before, stack, f);
+            if stack.needs_canary_check() && !stack.canary_intact() {
+                overflow::abort_for(&me, stack);
+            }
             me.stack.set(before);
             worker.stack.set(before);
             // SAFETY: the call has returned, so nothing is left on it.
@@ -73,6 +76,9 @@ fn call_outside<T>(class: SizeClass, f: impl FnOnce() -> T) -> Result<T, Box<dyn
     let _alternate = AltStack::ensure();
     let before = OF_THREAD.replace(Some(stack));
     let result = call_on(before, stack, f);
+    if stack.needs_canary_check() && !stack.canary_intact() {
+        overflow::abort_outside(stack);
+    }
     OF_THREAD.set(before);
     // SAFETY: the call has returned, so nothing is left on it.
     unsafe { depot.give(&[stack]) };

@@ -2,6 +2,7 @@
 
 use crate::fiber::current;
 use crate::fiber::header::Header;
+use crate::prim::id::FiberId;
 use crate::prim::reason::Place;
 use crate::prim::say::say;
 use std::marker::PhantomData;
@@ -12,6 +13,8 @@ use std::panic::Location;
 #[must_use = "it guards until it is dropped"]
 pub struct NoPark {
     outer: Option<Place>,
+    /// Whose it is: it may outlive its fiber, as what that returns, and means nothing then.
+    fiber: Option<FiberId>,
     /// It belongs to its thread.
     _here: PhantomData<*const ()>,
 }
@@ -37,12 +40,27 @@ pub struct NoPark {
 #[track_caller]
 pub fn no_park() -> NoPark {
     let here = if cfg!(debug_assertions) { Some(Location::caller()) } else { None };
-    NoPark { outer: current::with(|current| current.no_park.replace(here)), _here: PhantomData }
+    let outer = current::with(|current| current.no_park.replace(here));
+    NoPark { outer, fiber: running(), _here: PhantomData }
+}
+
+fn running() -> Option<FiberId> {
+    current::fiber().map(|fiber| fiber.id)
 }
 
 impl Drop for NoPark {
     fn drop(&mut self) {
-        current::with(|current| current.no_park.set(self.outer));
+        if self.fiber == running() {
+            current::with(|current| current.no_park.set(self.outer));
+        }
+    }
+}
+
+/// The running fiber has ended, and said nothing for the next.
+#[inline(always)]
+pub(super) fn forget() {
+    if cfg!(debug_assertions) {
+        current::with(|current| current.no_park.set(None));
     }
 }
 

@@ -74,7 +74,7 @@ impl Worker {
             self.searching.set(idle.withdraw(self.index, bed, epoch));
         } else {
             self.ask_about_stillness();
-            self.nap(epoch);
+            self.nap(epoch, Moment::NEVER);
             let granted = idle.withdraw(self.index, bed, epoch);
             // Woken for what was placed here: if something else comes first, others have to be told of it.
             self.searching.set(granted || (!self.remote().lane.is_empty() && idle.try_search_again()));
@@ -86,12 +86,12 @@ impl Worker {
         false
     }
 
-    /// Sleeps, and learns from it how patient to be.
-    pub(super) fn nap(&self, epoch: Epoch) {
+    /// Sleeps, at most until then, and learns from it how patient to be.
+    pub(super) fn nap(&self, epoch: Epoch, until: Moment) {
         let lay_down = self.read_clock();
         self.heed_tracers(lay_down);
         self.note(Kind::Sleep);
-        let timeout = self.time_to_sleep();
+        let timeout = self.time_to_sleep(until);
         match self.driver.get().filter(|_| self.remote().bed.is_in_driver()) {
             Some(driver) if self.hear(driver.as_ref(), timeout) => {
                 self.rushed.set(self.wake_up().0 - lay_down.0 < RUSH);
@@ -117,11 +117,11 @@ impl Worker {
         now
     }
 
-    fn time_to_sleep(&self) -> Option<Duration> {
+    fn time_to_sleep(&self, until: Moment) -> Option<Duration> {
         let now = self.now.get();
         // Past that moment the worker leaves as soon as it can, which no clock tells.
         let leave_at = if self.leave_at.get() > now { self.leave_at.get() } else { Moment::NEVER };
-        let until = Moment(self.timers.earliest()).min(leave_at);
+        let until = Moment(self.timers.earliest()).min(leave_at).min(until);
         (until != Moment::NEVER).then(|| until.since(now))
     }
 }

@@ -21,6 +21,7 @@ use crate::fiber::header::FiberRef;
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
 use sisal_context::stack::Stack;
+use std::time::Duration;
 
 impl Shared {
     /// Fresh work was published. If no worker can get on by itself, one of them has to take a stack for it.
@@ -73,9 +74,15 @@ impl Worker {
         let is_needed = || {
             is_stuck && !self.pinned.is_empty() || stuck > 0 && self.shared.all_are_stuck() && self.shared.has_fresh()
         };
-        let stack = self.stacks.take(&self.shared).or_else(|| if is_needed() { self.beyond_limit() } else { None });
+        let mut stack = self.stacks.take(&self.shared);
+        let mut until = Moment::NEVER;
+        if stack.is_none() && is_needed() {
+            stack = self.beyond_limit();
+            // The system tells nobody when it has memory again.
+            until = self.now.get().after(Duration::from_nanos(SOON));
+        }
         if stack.is_none() && self.remote().inbox.is_empty() && !self.is_called() {
-            self.nap(epoch);
+            self.nap(epoch, until);
         }
         idle.withdraw(self.index, bed, epoch);
         self.remote().told.starved.store(0, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use crate::prim::own_threads;
 use crate::prim::reason::Place;
 use crate::prim::say::say;
 use sisal_context::fault::{self, AltStack};
-use sisal_context::stack::Stack;
+use sisal_context::stack::{Stack, ThreadStack};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -139,7 +139,7 @@ pub(crate) fn join_all(shared: &Shared) {
             break;
         }
         // Until the monitor has gone it may start another. A worker does not panic: panics of fibers end with them.
-        threads.into_iter().for_each(|thread| drop(thread.join()));
+        own_threads::join(threads);
     }
 }
 
@@ -154,6 +154,7 @@ pub(crate) fn run_main<T>(
     let _alternate = AltStack::ensure();
     shared.remotes[0].set_life(Life::Base);
     let worker = Worker::new(Arc::clone(shared), 0, Some(stack));
+    worker.thread_stack.set(ThreadStack::of_this_thread());
     let main = body::allocate_running(Birth {
         id: FiberId::MAIN,
         runtime: Arc::as_ptr(shared).cast(),

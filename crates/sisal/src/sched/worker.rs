@@ -23,7 +23,7 @@ use crate::prim::thread_number::{self, ThreadNumber};
 use crate::queue::list::List;
 use crate::queue::ring::Glimpse;
 use crate::queue::timers::Timers;
-use sisal_context::stack::Stack;
+use sisal_context::stack::{Stack, ThreadStack};
 use sisal_context::switch::Suspended;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr::{self, NonNull};
@@ -77,6 +77,8 @@ pub(crate) struct Worker {
     pub(super) stacks: Stacks,
     /// The stack we run on; none on the thread's own.
     pub(super) stack: Cell<Option<Stack>>,
+    /// That own, if fibers run on it: the main fiber of `run`.
+    pub(super) thread_stack: Cell<Option<ThreadStack>>,
     /// The stack we came from, if nothing is left on it: whoever arrives puts it back.
     pub(super) abandoned: Cell<Option<Stack>>,
     /// Where the thread's root frame goes on when the loop ends.
@@ -169,6 +171,7 @@ impl Worker {
             accepted: Cell::new(None),
             stacks: Stacks::new(shared.config.class, first_stack),
             stack: Cell::new(None),
+            thread_stack: Cell::new(None),
             abandoned: Cell::new(None),
             root: Cell::new(Suspended::NONE),
             swept: Cell::new(false),

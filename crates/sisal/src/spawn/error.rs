@@ -93,6 +93,9 @@ impl fmt::Display for SpawnErrorKind {
                 Err(error) => SizeError::fmt(&error, f),
                 Ok(_) => write!(f, "no stack of {asked} bytes can be had"),
             },
+            SpawnErrorKind::NoSuchWorker { asked, workers: 0 } => {
+                write!(f, "there is no worker {asked}: there is none")
+            }
             SpawnErrorKind::NoSuchWorker { asked, workers } => {
                 write!(f, "there is no worker {asked}: the workers are 0 to {}", workers - 1)
             }

@@ -72,11 +72,12 @@ pub(crate) unsafe fn launch<F: FnOnce() -> T, T>(
     f: F,
 ) -> Result<JoinHandle<T>, SpawnError<F>> {
     worker::with_current(|worker| {
+        // First: a subscriber is foreign code, and may panic.
+        let origin = Origin::here();
         let (launching, birth) = match Launching::begin(runtime, worker, options, place) {
             Ok(begun) => begun,
             Err(kind) => return Err(SpawnError::new(kind, f)),
         };
-        let origin = Origin::here();
         let fiber = body::allocate(birth, move || origin.call(f));
         // SAFETY: made with this `T` just now.
         let handle = unsafe { JoinHandle::new(fiber) };
@@ -131,7 +132,11 @@ impl<'a> Launching<'a> {
         let start = self.start.or_what_is_known(self.shared, self.inside, place);
         match self.inside {
             Some(worker) => enqueue_inside(worker, fiber, start, place),
-            None => self.shared.enqueue_outside(fiber, start.seen_from_outside()),
+            None => {
+                self.shared.enqueue_outside(fiber, start.seen_from_outside());
+                // The caller may be a fiber of another runtime.
+                pay_fuel(place);
+            }
         }
     }
 }
