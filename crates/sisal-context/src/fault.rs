@@ -53,11 +53,12 @@ pub fn install(on_fault: fn(usize) -> bool) {
 }
 
 fn install_for((signal, previous): (c_int, &OnceLock<sigaction>)) {
-    // The mask stays what the handler before, which we may call, expects.
+    // The mask stays what the handler before, which we may call, expects; and so does whether the signal may come again in it, which one that never
+    // returns relies on.
     let mut action = *previous.get_or_init(|| current_action(signal));
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = handle;
     action.sa_sigaction = handler as usize;
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (action.sa_flags & libc::SA_NODEFER);
     set_action(signal, &action);
 }
 

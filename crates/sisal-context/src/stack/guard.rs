@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 pub(super) const GUARD_BYTES: usize = 64 << 10;
 
 const MADV_GUARD_INSTALL: c_int = 102;
+const MADV_GUARD_REMOVE: c_int = 103;
 
 /// A `PROT_NONE` guard makes two mappings of one: itself and the slot above it.
 const MAPPINGS_PER_PROTECTED_GUARD: usize = 2;
@@ -61,8 +62,8 @@ pub enum GuardKind {
 ///
 /// The ranges lie in a readable and writable mapping that the caller owns and nobody uses yet.
 pub(super) unsafe fn install(guards: &[iovec], strongest: GuardKind) -> io::Result<GuardKind> {
-    // SAFETY: passed on; nobody uses the memory yet, so its contents may go.
-    if strongest <= GuardKind::Marker && unsafe { advise(guards, MADV_GUARD_INSTALL) }.is_ok() {
+    // SAFETY: passed on.
+    if strongest <= GuardKind::Marker && unsafe { mark(guards) }? {
         return Ok(GuardKind::Marker);
     }
     // SAFETY: passed on.
@@ -76,6 +77,26 @@ pub(super) unsafe fn install(guards: &[iovec], strongest: GuardKind) -> io::Resu
 pub(super) fn uninstalled(kind: GuardKind, count: usize) {
     if kind == GuardKind::Protected {
         PROTECTED.put_back(count * MAPPINGS_PER_PROTECTED_GUARD);
+    }
+}
+
+/// Marks the guards, or none of them: whether it did.
+///
+/// # Errors
+///
+/// If the kernel refused in the middle, and the marks before can't be undone.
+///
+/// # Safety
+///
+/// As for [`install`].
+unsafe fn mark(guards: &[iovec]) -> io::Result<bool> {
+    // SAFETY: passed on; nobody uses the memory yet, so its contents may go.
+    match unsafe { advise(guards, MADV_GUARD_INSTALL) } {
+        Ok(()) => Ok(true),
+        // One that does not know of marks has made none.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        // SAFETY: as above.
+        Err(_) => unsafe { advise(guards, MADV_GUARD_REMOVE) }.map(|()| false),
     }
 }
 

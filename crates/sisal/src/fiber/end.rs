@@ -30,6 +30,7 @@
 
 use super::waiter::{ClaimToken, Identity, Waiter};
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering};
+use crate::prim::fork;
 use std::ptr::{self, NonNull};
 
 const LOCKED: usize = 1;
@@ -200,6 +201,8 @@ impl<P: Identity> EndWord<P> {
             {
                 return Some(word);
             }
+            // There whoever has it may be a thread that does not exist.
+            fork::refuse_in_child();
             backoff.pause();
         }
     }

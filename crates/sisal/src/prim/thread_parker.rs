@@ -72,8 +72,9 @@ impl ThreadParker {
         let flags = if writable { PollFlags::OUT } else { PollFlags::IN };
         let bell = self.bell.descriptor().ok();
         loop {
-            // ORDERING: Relaxed: an exchange reads what was raised before, and who raises something later finds it.
-            let word = self.word.fetch_or(POLLING, Ordering::Relaxed);
+            // ORDERING: Release pairs with the Acquire in `raise`: who sees that this polls sees its bell. (An exchange reads what was raised
+            // before, and who raises something later finds it.)
+            let word = self.word.fetch_or(POLLING, Ordering::Release);
             if word & (UNPARKED | POKED) == 0 {
                 let left = remaining();
                 let left = if bell.is_some() { left } else { Some(left.unwrap_or(WITHOUT_BELL).min(WITHOUT_BELL)) };
@@ -133,8 +134,8 @@ impl ThreadParker {
     }
 
     fn raise(&self, bit: u32) {
-        // ORDERING: Release pairs with the Acquire in `told`.
-        let word = self.word.fetch_or(bit, Ordering::Release);
+        // ORDERING: Release pairs with the Acquire in `told`; Acquire with the Release by which it begins to poll: the bell is there.
+        let word = self.word.fetch_or(bit, Ordering::AcqRel);
         if word & POLLING == 0 {
             futex::wake_one(&self.word);
         } else {

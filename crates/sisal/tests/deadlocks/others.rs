@@ -349,10 +349,10 @@ pub(crate) const CASES: &[Case] = &[
                     given.set(Some(lock.lock()));
                     drop(lock.lock());
                 });
-                sisal::spawn_local(move || {
+                drop(sisal::spawn_local(move || {
                     no_deadlock_check(|| receiver.recv()).unwrap();
                     drop(between.take());
-                });
+                }));
                 wants.join().unwrap();
             });
         },
