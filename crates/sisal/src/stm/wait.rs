@@ -31,7 +31,11 @@ impl Transaction {
             "INVARIANT: a wait that is over has been claimed, by its owner if by nobody else"
         );
         match woken {
-            Woken::Object(_) => Ok(()),
+            Woken::Object(_) => {
+                // Perhaps it has not waited at all.
+                park::pay_fuel(place);
+                Ok(())
+            }
             Woken::Cancelled(cause) => {
                 park::pay_fuel(place);
                 Err(Cancelled::by(cause))

@@ -90,6 +90,8 @@ fn wait_for_none(members: &Members, place: Place) -> Result<(), Cancelled> {
     {
         let mut waiting = members.waiting.lock();
         if members.count.get() == 0 {
+            drop(waiting);
+            park::pay_fuel(place);
             return Ok(());
         }
         // SAFETY: claimed by the list and unparked, or removed below.

@@ -67,6 +67,7 @@ fn a_pair_of_fibers_that_always_have_something_for_each_other_does_not_starve_a_
 #[test]
 fn fibers_that_only_try_do_not_starve_a_third() {
     crate::common::watchdog::guarded(|| {
+        runs_beside(|| || WaitGroup::new().wait().unwrap());
         let (tx, rx) = unbounded::<u8>();
         runs_beside(|| {
             let rx = rx.clone();
