@@ -14,7 +14,7 @@ use super::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Claimed, Waiter};
 use crate::fiber::who::Who;
-use crate::park::unpark;
+use crate::park::{unpark, unpark_all};
 use crate::prim::lock::Lock;
 use crate::prim::object::{Sight, Watched};
 use std::collections::VecDeque;
@@ -211,7 +211,7 @@ impl<T> Channel for List<T> {
         let receivers = inner.receivers.claim_all();
         drop(inner);
         say();
-        receivers.for_each(unpark);
+        unpark_all(receivers);
         true
     }
 

@@ -174,7 +174,8 @@ pub fn after(duration: Duration) -> Receiver<Instant> {
     clock(Moment::now().after(duration), None, |sent| sent)
 }
 
-/// A receiver of one message, at `instant`. It is never closed.
+/// A receiver of one message, at `instant`. It is never closed. The message is that time, or if that was before the process first used the clock, some time
+/// between the two.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -25,7 +25,7 @@ use crate::fiber::task_record::TaskRecord;
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, gives_way, me, park_or_leave, pay_fuel, unpark};
+use crate::park::{Waiting, gives_way, me, park_or_leave, pay_fuel, unpark_all};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::lock::Lock;
@@ -68,7 +68,7 @@ impl<S> Observed<S> {
         let result = f(&mut inner.state);
         let all = inner.waiting.claim_all();
         drop(inner);
-        all.for_each(unpark);
+        unpark_all(all);
         result
     }
 

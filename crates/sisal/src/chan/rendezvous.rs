@@ -19,7 +19,7 @@ use super::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
-use crate::park::unpark;
+use crate::park::{unpark, unpark_all};
 use crate::prim::lock::Lock;
 use crate::prim::object::{Sight, Watched};
 use std::collections::VecDeque;
@@ -194,7 +194,7 @@ impl<T> Channel for Rendezvous<T> {
         let (senders, receivers) = (inner.senders.claim_all(), inner.receivers.claim_all());
         drop(inner);
         say();
-        senders.chain(receivers).for_each(unpark);
+        unpark_all(senders.chain(receivers));
         true
     }
 

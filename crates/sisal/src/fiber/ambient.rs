@@ -84,6 +84,12 @@ impl Scope {
         }
     }
 
+    /// Whether it has begun to [follow](Self::follow) its parents, if it is no shield.
+    #[inline]
+    pub(crate) fn is_following(&self) -> bool {
+        self.following.get()
+    }
+
     /// Begins to follow the parents, if that has not been done; the cause if this scope is cancelled.
     ///
     /// # Safety

@@ -118,9 +118,13 @@ pub(super) fn is_shielded(me: FiberRef) -> bool {
 #[inline]
 pub(super) fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
     me.poke.make_reachable();
-    if let Some(scope) = me.scope.get() {
-        // SAFETY: as above; scopes stay until they are left.
-        unsafe { scope.as_ref().follow(&poke) };
+    // SAFETY: as above; scopes stay until they are left.
+    if let Some(scope) = me.scope.get().map(|scope| unsafe { &*scope.as_ptr().cast_const() })
+        && !scope.is_following()
+    {
+        // It may stand in lists already: nothing else may be done in its name.
+        // SAFETY: as above.
+        current::with(|current| current.as_nobody(|| unsafe { scope.follow(&poke) }));
     }
     if let Some(cause) = me.cancel_cause() {
         return Some(cause);

@@ -48,11 +48,12 @@ pub(crate) use crate::sched::{
 
 #[cfg(modelled)]
 use self::model::burn_fuel;
-use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::waiter::{ClaimToken, Wait, Woken};
 use crate::fiber::who::Who;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
+use crate::prim::task_parker::later;
 #[cfg(not(modelled))]
 use crate::sched::fuel::burn_fuel;
 use std::task::Context;
@@ -66,6 +67,13 @@ pub(crate) struct Waiting {
     pub(crate) deadline: Option<Moment>,
     /// Whether something that ends all waits of the fiber ends this one.
     pub(crate) cancellable: bool,
+}
+
+/// Unparks waiters that were claimed together. Tasks come last: until all are unparked nothing else can end their waits, and a waker, which is foreign
+/// code, may wait for one of them.
+#[inline]
+pub(crate) fn unpark_all(claimed: impl Iterator<Item = ClaimToken<Who>>) {
+    later(|| claimed.for_each(unpark));
 }
 
 /// As [`park`], and if something else than its object ends the wait, `leave` takes it off that.

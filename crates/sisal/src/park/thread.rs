@@ -133,7 +133,8 @@ fn left_until(until: Moment) -> Option<Duration> {
 fn park_by(wait: &Wait<Who>, waiting: &Waiting, mut sleep_until: impl FnMut(Moment) -> Awake) -> Woken {
     #[cfg(not(modelled))]
     let _listed = {
-        let ends_by_itself = waiting.deadline.is_some() || next_expiry() != Moment::NEVER;
+        let is_limited = waiting.deadline.is_some_and(|deadline| deadline != Moment::NEVER);
+        let ends_by_itself = is_limited || next_expiry() != Moment::NEVER;
         super::waiting_threads::Listed::new(wait, waiting, ends_by_itself)
     };
     let mut cancellable = waiting.cancellable;

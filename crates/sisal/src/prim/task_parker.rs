@@ -145,8 +145,9 @@ pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
 
     impl Drop for Over {
         fn drop(&mut self) {
-            LATER.with(|later| later.depth.set(later.depth.get() - 1));
-            while let Some(task) = next_of_later() {
+            // What is left to do stays with this frame: a waker may wait, and whoever runs on this thread meanwhile may be about to wait, and must
+            // not be interrupted by the other wakers.
+            for task in those_put_off() {
                 task.unpark_now();
             }
         }
@@ -157,16 +158,12 @@ pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// One that is to be woken now, if it is time. The last takes the memory along, which nobody would free at the end of the thread.
+/// A call of [`later`] is over: those that are to be woken now, if it was the outermost.
 #[cfg(not(modelled))]
-fn next_of_later() -> Option<Arc<TaskParker>> {
+fn those_put_off() -> Vec<Arc<TaskParker>> {
     LATER.with(|later| {
-        let mut tasks = if later.depth.get() == 0 { later.tasks.borrow_mut() } else { return None };
-        let next = tasks.pop();
-        if tasks.is_empty() {
-            *tasks = Vec::new();
-        }
-        next
+        later.depth.set(later.depth.get() - 1);
+        if later.depth.get() == 0 { later.tasks.take() } else { Vec::new() }
     })
 }
 

@@ -211,7 +211,7 @@ impl Worker {
             self.unpark(token);
         }
         shown.counts.finished.increment();
-        let freeing = fiber.end.finish(|token| self.unpark_joiner(token));
+        let freeing = self.tell_joiners(fiber);
         if freeing == Freeing::Mine {
             if !detached {
                 // The handle was dropped meanwhile. What is dropped now runs as this fiber once more.

@@ -5,6 +5,7 @@ use super::events::Kind;
 use super::shared::Shared;
 use super::worker::{self, Worker};
 use crate::fiber::current;
+use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
 use crate::fiber::waiter::ClaimToken;
 use crate::fiber::who::Who;
@@ -59,14 +60,19 @@ impl Worker {
         }
     }
 
-    /// As [`unpark`](Self::unpark), for one who waits for the end of the running fiber. A waker is foreign code and may call anything, but
-    /// the fiber is done: nothing may be done in its name, and its block may be gone.
+    /// Unparks those who wait for the end of the running fiber, which has come; tasks last, as in [`unpark_all`](crate::park::unpark_all). A waker is
+    /// foreign code and may call anything, but the fiber is done: nothing may be done in its name, and its block may be gone.
     #[inline]
-    pub(super) fn unpark_joiner(&self, token: ClaimToken<Who>) {
-        match token.0 {
-            Who::Task(parker) => self.as_nobody(|| parker.unpark()),
+    pub(super) fn tell_joiners(&self, fiber: FiberRef) -> Freeing {
+        let mut tasks = Vec::new();
+        let freeing = fiber.end.finish(|token| match token.0 {
+            Who::Task(parker) => tasks.push(parker),
             who => self.unpark(ClaimToken(who)),
+        });
+        if !tasks.is_empty() {
+            self.as_nobody(|| tasks.into_iter().for_each(|parker| parker.unpark()));
         }
+        freeing
     }
 
     /// Calls `f`, which may call the wakers of tasks, in the name of no fiber: those are somebody else's code, and the fiber that was running may

@@ -231,7 +231,8 @@ impl<'a, R: 'a> Select<'a, R> {
         self.choose(Patience::None, Location::caller())
     }
 
-    /// As [`wait`](Self::wait), for at most so long. Without arms it waits for just that.
+    /// As [`wait`](Self::wait), for at most so long. Without arms it waits for just that, or less if something from outside would
+    /// [cancel](crate::check_cancelled) a wait: there is no arm to say so.
     ///
     /// ```
     /// use std::time::Duration;

@@ -40,6 +40,87 @@ fn a_closed_channel_gives_the_message_back() {
     });
 }
 
+/// A waker that is a closure.
+struct Calls<F: Fn() + Send + Sync + 'static>(F);
+
+impl<F: Fn() + Send + Sync + 'static> std::task::Wake for Calls<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+/// A task and a fiber are claimed together; the waker of the task waits for what the fiber has.
+#[test]
+fn wakers_may_wait_for_those_who_were_woken_with_their_tasks() {
+    guarded(|| {
+        for flavour in FLAVOURS {
+            let runtime = background(1);
+            let lock: &'static sisal::sync::Mutex<()> = Box::leak(Box::default());
+            runtime.run(move || {
+                let (sender, receiver) = flavour.make::<u32>();
+                let waker = Waker::from(Arc::new(Calls(|| drop(lock.lock()))));
+                let mut task = receiver.recv_async();
+                assert!(poll(&mut task, &waker).is_pending());
+                let fiber = receiver.clone();
+                let fiber = spawn(move || {
+                    let _guard = lock.lock();
+                    fiber.recv()
+                });
+                while lock.try_lock().is_some() {
+                    sisal::yield_now();
+                }
+                sender.close();
+                assert_eq!(fiber.join().unwrap(), Err(RecvError::Closed));
+            });
+            shut_down(runtime);
+        }
+    });
+}
+
+/// Of two tasks that one cancellation ends, the waker of the first waits. Meanwhile another fiber begins to wait, and finds that it is cancelled.
+#[test]
+fn wakers_are_not_called_by_a_fiber_that_happens_to_begin_a_wait() {
+    guarded(|| {
+        let runtime = background(1);
+        let lock: &'static sisal::sync::Mutex<()> = Box::leak(Box::default());
+        runtime.run(move || {
+            let callers: &'static sisal::sync::Mutex<Vec<_>> = Box::leak(Box::default());
+            let channels = [bounded::<u32>(0), bounded(0)];
+            let waker = Waker::from(Arc::new(Calls(|| {
+                drop(lock.lock());
+                callers.lock().push(sisal::fiber::current().map(|fiber| fiber.id()));
+            })));
+            let mut tasks = channels.each_ref().map(|(_, receiver)| receiver.recv_async());
+            assert!(tasks.iter_mut().all(|task| poll(task, &waker).is_pending()));
+            let (has_lock, canceller) = (sisal::sync::Event::new(), sisal::sync::Mutex::new(None));
+            let ended = sisal::nursery(|n| {
+                channels.iter().for_each(|(sender, _)| n.close_on(sender));
+                n.spawn(|| {
+                    let guard = lock.lock();
+                    has_lock.set();
+                    // Until the canceller waits for the lock, it has not waited itself.
+                    while canceller.lock().is_none() {
+                        sisal::yield_now();
+                    }
+                    sisal::yield_now();
+                    assert!(never::<()>().recv().unwrap_err().is_cancelled());
+                    drop(guard);
+                });
+                n.spawn(|| {
+                    has_lock.wait().unwrap();
+                    *canceller.lock() = sisal::fiber::current().map(|fiber| fiber.id());
+                    n.cancel();
+                });
+                Ok::<_, ()>(())
+            });
+            assert_eq!(ended, Ok(()));
+            assert_eq!(*callers.lock(), [*canceller.lock(); 2]);
+            drop(tasks);
+        });
+        shut_down(runtime);
+    });
+}
+
 #[test]
 fn a_close_wakes_those_who_wait() {
     in_fiber_of_each(|| {

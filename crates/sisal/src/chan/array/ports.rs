@@ -6,7 +6,7 @@ use crate::chan::pace::FEWEST;
 use crate::chan::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
-use crate::park::unpark;
+use crate::park::unpark_all;
 use crate::prim::atomic::{Backoff, Ordering};
 use crate::prim::object::{Sight, Watched};
 use std::mem::MaybeUninit;
@@ -126,7 +126,7 @@ impl<T> Channel for Array<T> {
         let (senders, receivers) = (waiting.senders.claim_all(), waiting.receivers.claim_all());
         drop(waiting);
         say();
-        senders.chain(receivers).for_each(unpark);
+        unpark_all(senders.chain(receivers));
         true
     }
 
