@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 
 /// Children that have started, and count those that were told of the signal.
@@ -134,6 +135,24 @@ fn a_nursery_inside_one_that_ends_on_signals_ends_with_it() {
         sleepers.were_told();
     });
     ended.well();
+}
+
+#[test]
+fn a_second_signal_of_the_other_kind_ends_the_process_too() {
+    let ended = child::run(|| {
+        let run = fixed(1).run(|| {
+            Nursery::options().cancel_on_signals().run(|n| {
+                n.spawn(|| ());
+                signal_oneself(Signal::TERM);
+                assert_eq!(cause(sleep(LONG)), Some(Cause::Signal));
+                signal_oneself(Signal::INT);
+                sisal::shield(|| sleep(LONG)).unwrap();
+                Ok::<_, Infallible>(())
+            })
+        });
+        run.unwrap().unwrap();
+    });
+    ended.by_signal(SIGINT);
 }
 
 #[test]

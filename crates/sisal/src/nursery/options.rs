@@ -87,7 +87,7 @@ impl NurseryOptions {
 
     /// SIGINT (Ctrl-C) and SIGTERM cancel the nursery, with [`Cause::Signal`](crate::Cause::Signal), instead of ending the process.
     ///
-    /// That is so for the first of each. A second one, unless another nursery has been opened like this meanwhile, does what it would
+    /// That is so for the first. A second one, of whichever of the two, unless another nursery has been opened like this meanwhile, does what it would
     /// have done without: it ends the process, by default. When no such nursery is left, so does the first. If the process had handlers
     /// of its own for these signals, they are called as well, each time.
     ///

@@ -102,7 +102,7 @@ fn slot(signal: libc::c_int) -> Option<&'static Slot> {
     usize::try_from(signal).ok().and_then(|number| SLOTS.get(number))
 }
 
-/// From now on the next signal of each kind cancels nurseries. True if one that was armed has come before, and those who listened then are
+/// From now on the next signal, of either kind, cancels nurseries. True if one that was armed has come before, and those who listened then are
 /// to be cancelled.
 #[must_use = "they wait to be cancelled"]
 pub(super) fn arm() -> bool {
@@ -120,7 +120,12 @@ pub(super) fn disarm() {
 #[must_use = "they wait to be cancelled"]
 pub(super) fn take_cancellation() -> bool {
     // ORDERING: Acquire pairs with the Release in the handler.
-    change_all(|slot| slot.compare_exchange(FIRED, IDLE, Ordering::Acquire, Ordering::Relaxed).is_ok())
+    let fired = change_all(|slot| slot.compare_exchange(FIRED, IDLE, Ordering::Acquire, Ordering::Relaxed).is_ok());
+    if fired {
+        // The next one, of whatever kind, is the second.
+        let _ = change_all(|slot| slot.compare_exchange(ARMED, IDLE, Ordering::Relaxed, Ordering::Relaxed).is_ok());
+    }
+    fired
 }
 
 /// Changes the state of all signals that cancel; true if one was fired.
