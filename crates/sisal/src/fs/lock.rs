@@ -72,7 +72,7 @@ impl File {
         wait_for(|| self.inner.try_lock_shared(), || self.inner.lock_shared())
     }
 
-    /// Locks it if nobody else has.
+    /// Locks it if nobody else has. Of a file on a network it is the server that is asked, and the worker waits for the answer.
     ///
     /// # Errors
     /// See [`std::fs::File::try_lock`].

@@ -27,6 +27,9 @@
 //! - Files whose path is in the caches of the kernel are opened for reading at once (`openat2` with `RESOLVE_CACHED`), if their file system is a
 //!   local one.
 //!
+//! A file whose descriptor others use as well, past this module, is read as quickly: while one of them reads at the file's position, which the kernel locks
+//! for that time, a read or seek here holds its worker up. Reads and writes at an offset do not.
+//!
 //! # What ends a call
 //! Like `blocking`, nothing but itself: neither a timeout nor a nursery cancels an operation on a file, but for [`File::lock`]. A disk answers
 //! sooner or later;
