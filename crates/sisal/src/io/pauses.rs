@@ -4,10 +4,9 @@
 //! connection. The kernel reports either to nobody but those who block in the call. And what otherwise needs a descriptor of its own to be heard
 //! of, as the end of a child, is waited for like this when there is none.
 //!
-//! What may be closed by others meanwhile is [told of](Pauses::pause_at), and its close ends the pause.
+//! What may be closed by others meanwhile is told of, and its close ends the pause: see [`Source::pause`](super::source::Source::pause).
 
 use super::error;
-use super::source::Source;
 use crate::fiber::waiter::{Wait, Woken};
 use crate::park::{self, Waiting};
 use crate::prim::clock::Moment;
@@ -44,17 +43,8 @@ impl Pauses {
         }
     }
 
-    /// As [`pause`](Self::pause), for what is done with `source`: if that is closed, the pause ends, with an error.
-    pub(crate) fn pause_at(&mut self, source: &Source) -> io::Result<()> {
-        match source.park_until_closed(&self.next()?)? {
-            Woken::Deadline => Ok(()),
-            Woken::Cancelled(cause) => Err(error::cancelled(cause)),
-            Woken::Object(_) => Err(error::closed()),
-        }
-    }
-
     /// The next pause; an error if there is no time left for one.
-    fn next(&mut self) -> io::Result<Waiting> {
+    pub(super) fn next(&mut self) -> io::Result<Waiting> {
         let now = Moment::now();
         let until = match self.deadline {
             Some(deadline) if deadline <= now => return Err(error::timed_out()),

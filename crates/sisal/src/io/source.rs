@@ -11,8 +11,10 @@
 )]
 
 use super::epoll::{Epoll, EpollDriver};
+use super::pauses::Pauses;
 use super::slot::{Edges, Enlisted, Slot};
 use super::{error, reactor, slots};
+use crate::fiber::in_fiber;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{self, Waiting};
@@ -131,6 +133,7 @@ impl Source {
     ) -> io::Result<T> {
         let direction = request.direction;
         let mut baton: Option<Baton> = None;
+        let mut in_vain = InVain::new();
         let result = loop {
             if self.is_closed() {
                 break Err(error::closed());
@@ -144,7 +147,17 @@ impl Source {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if let Some(baton) = baton.take() {
                         baton.drop_it();
+                        if in_vain.is_over_and_over() {
+                            match self.pause(in_vain.pauses(request)) {
+                                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                                    break self.try_late(error, op);
+                                }
+                                Err(error) => break Err(error),
+                                Ok(()) => continue,
+                            }
+                        }
                     }
+                    in_vain.begin_wait();
                     match self.wait(request, edges) {
                         Ok(()) => baton = Some(Baton { slot: self.slot(), direction }),
                         Err(error) if error.kind() == io::ErrorKind::TimedOut => break self.try_late(error, op),
@@ -215,9 +228,18 @@ impl Source {
         }
     }
 
-    /// Waits for what no event tells of: until something that `waiting` names ends that, or the source is closed, which claims the wait as
-    /// its object. An error if it is closed already.
-    pub(super) fn park_until_closed(&self, waiting: &Waiting) -> io::Result<Woken> {
+    /// Waits for what no event tells of, for the next of some pauses; if the source is closed, that ends it, with an error.
+    pub(crate) fn pause(&self, pauses: &mut Pauses) -> io::Result<()> {
+        match self.park_until_closed(&pauses.next()?)? {
+            Woken::Deadline => Ok(()),
+            Woken::Cancelled(cause) => Err(error::cancelled(cause)),
+            Woken::Object(_) => Err(error::closed()),
+        }
+    }
+
+    /// Waits until something that `waiting` names ends that, or the source is closed, which claims the wait as its object. An error if it is closed
+    /// already.
+    fn park_until_closed(&self, waiting: &Waiting) -> io::Result<Woken> {
         let slot = self.slot();
         let wait = Wait::new(park::me());
         let waiter = Waiter::solo(&wait);
@@ -350,6 +372,40 @@ impl AsFd for Source {
     #[inline]
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_ref().unwrap_or_else(|| unreachable!("INVARIANT: taken when the source goes")).as_fd()
+    }
+}
+
+/// So often in a row a thread is told at once that something may be done which may not.
+const MOST_IN_VAIN: u32 = 8;
+/// A wait that ends sooner was none.
+const AT_ONCE: Duration = Duration::from_micros(100);
+
+/// How often a thread has waited in vain. It asks the kernel, which says that a descriptor is readable also for what no read takes away: an error
+/// that somebody has asked to have kept. (A fiber is told once, when that comes.)
+struct InVain {
+    began: Moment,
+    times: u32,
+    pauses: Option<Pauses>,
+}
+
+impl InVain {
+    fn new() -> InVain {
+        InVain { began: Moment::NEVER, times: 0, pauses: None }
+    }
+
+    fn begin_wait(&mut self) {
+        self.began = if in_fiber() { Moment::NEVER } else { Moment::now() };
+    }
+
+    /// The wait that has ended was for nothing, and so were those before.
+    fn is_over_and_over(&mut self) -> bool {
+        let is_at_once = self.began != Moment::NEVER && Moment::now().since(self.began) < AT_ONCE;
+        self.times = if is_at_once { self.times + 1 } else { 0 };
+        self.times >= MOST_IN_VAIN
+    }
+
+    fn pauses(&mut self, request: &Request) -> &mut Pauses {
+        self.pauses.get_or_insert_with(|| Pauses::new(request.reason, request.deadline, request.place))
     }
 }
 

@@ -24,7 +24,11 @@ impl Socket {
     pub(super) fn accept(&self, deadline: Option<Moment>, place: Place) -> io::Result<(Socket, Option<SocketAddrAny>)> {
         let (accepted, peer) = self.perform((Direction::Read, Reason::Accept), deadline, place, |listener| {
             self.keep_from_blocking();
-            take(listener)
+            if self.is_tcp {
+                take(listener)
+            } else {
+                self.unless_shut_down(listener, take, || Err(Errno::INVAL.into()))
+            }
         })?;
         spread_next_spawn(place);
         Ok((Socket { is_tcp: self.is_tcp, ..accepted }, peer))

@@ -11,7 +11,6 @@ use crate::io::error;
 use crate::park::{pay_fuel_for_system_call, scope};
 use crate::prim::reason::{Place, Reason};
 use crate::sync::Event;
-use rustix::net::Shutdown;
 use std::io;
 use std::panic::Location;
 use std::sync::Arc;
@@ -168,7 +167,7 @@ impl<'a> Way<'a> {
             self.written = 0;
             if self.read == 0 {
                 self.stage = Stage::Done;
-                return Poll::Ready(pass_end_on(self.to));
+                return Poll::Ready(self.to.end_sending());
             }
             self.stage = Stage::Writing;
         }
@@ -179,13 +178,5 @@ impl<'a> Way<'a> {
             self.stage = Stage::Reading;
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-/// One who is gone already need not be told.
-fn pass_end_on(to: &Socket) -> io::Result<()> {
-    match rustix::net::shutdown(to, Shutdown::Write) {
-        Err(rustix::io::Errno::NOTCONN) => Ok(()),
-        other => Ok(other?),
     }
 }

@@ -6,10 +6,10 @@ use super::socket::{Socket, send, send_vectored, wanted_of};
 use super::{TcpStream, UnixStream};
 use crate::io::source::Direction;
 use crate::park::gives_way_for_system_call;
-use rustix::net::{RecvFlags, Shutdown};
+use rustix::net::RecvFlags;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::task::{Context, Poll};
 
 /// A stream that can be polled.
@@ -39,10 +39,7 @@ pub(crate) trait PollStream {
 
     /// Nothing more will be sent. Without a connection that is so already.
     fn end_sending(&self) -> io::Result<()> {
-        match rustix::net::shutdown(self.socket().as_fd(), Shutdown::Write) {
-            Err(rustix::io::Errno::NOTCONN) => Ok(()),
-            other => Ok(other?),
-        }
+        self.socket().end_sending()
     }
 }
 

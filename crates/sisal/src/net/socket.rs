@@ -24,7 +24,7 @@ use rustix::net::{
     SocketFlags, SocketType, ipproto,
 };
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll};
 
@@ -106,6 +106,9 @@ impl Socket {
 
     /// The same socket under another descriptor.
     pub(super) fn try_clone(&self) -> io::Result<Socket> {
+        if self.source.is_closed() {
+            return Err(error::closed());
+        }
         let fd = self.source.as_fd().try_clone_to_owned()?;
         Ok(Socket {
             source: Source::nonblocking(fd),
@@ -233,7 +236,7 @@ impl Socket {
         self.transfer(Direction::Write, wanted, place, |fd| send_vectored(fd, bufs))
     }
 
-    /// A message, or bytes of a Unix stream.
+    /// Bytes of a Unix stream, or a look at those of any.
     pub(super) fn receive(&self, buf: &mut [u8], flags: RecvFlags, place: Place) -> io::Result<usize> {
         self.exchange(Direction::Read, place, |fd| receive(fd, buf, flags))
     }
@@ -267,26 +270,49 @@ impl Socket {
         flags: RecvFlags,
         place: Place,
     ) -> io::Result<(usize, Option<SocketAddrAny>)> {
-        self.exchange(Direction::Read, place, |fd| receive_from(fd, buf, flags))
+        self.exchange(Direction::Read, place, |fd| {
+            self.unless_shut_down(fd, |fd| receive_from(fd, buf, flags), || Ok((0, None)))
+        })
     }
 
-    /// As [`receive_from`](Self::receive_from), for messages of Unix sockets. After a shutdown these are readable, and who does not block is told to
-    /// wait all the same; who does gets nothing at all.
-    pub(super) fn receive_from_unix(
+    /// Nothing more will be sent. One who is gone already need not be told.
+    pub(super) fn end_sending(&self) -> io::Result<()> {
+        match self.shutdown(Shutdown::Write) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Ends it in one direction or both, for this and all that have it.
+    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let how = match how {
+            Shutdown::Read => rustix::net::Shutdown::Read,
+            Shutdown::Write => rustix::net::Shutdown::Write,
+            Shutdown::Both => rustix::net::Shutdown::Both,
+        };
+        match rustix::net::shutdown(self, how) {
+            Err(_) if self.source.is_closed() => Err(error::closed()),
+            other => Ok(other?),
+        }
+    }
+
+    /// Does `op`, which takes a message or a connection, and after a shutdown what the kernel does for who blocks in it: `ended`. Then there is always
+    /// something to be had, it says, and whoever does not block is told to wait all the same.
+    pub(super) fn unless_shut_down<T>(
         &self,
-        buf: &mut [u8],
-        flags: RecvFlags,
-        place: Place,
-    ) -> io::Result<(usize, Option<SocketAddrAny>)> {
+        fd: BorrowedFd<'_>,
+        mut op: impl FnMut(BorrowedFd<'_>) -> io::Result<T>,
+        ended: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
         let would_block = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock && !self.nonblocking.is_on();
-        self.exchange(Direction::Read, place, |fd| match receive_from(fd, buf, flags) {
-            Err(error) if would_block(&error) && is_shut_down(fd) => match receive_from(fd, buf, flags) {
+        match op(fd) {
+            Err(error) if would_block(&error) && is_shut_down(fd) => match op(fd) {
                 // What came before the end has come before.
-                Err(error) if would_block(&error) => Ok((0, None)),
+                Err(error) if would_block(&error) => ended(),
                 other => other,
             },
             other => other,
-        })
+        }
     }
 
     /// A message to one internet address.
@@ -312,7 +338,7 @@ impl Socket {
         loop {
             match self.attempt(place, |fd| Ok(rustix::net::sendto(fd, buf, SEND, address)?)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.nonblocking.is_on() => {
-                    pauses.pause_at(&self.source)?
+                    self.source.pause(&mut pauses)?
                 }
                 other => return other,
             }

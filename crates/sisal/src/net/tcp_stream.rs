@@ -134,7 +134,7 @@ impl TcpStream {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.view().shutdown(how)
+        self.socket.shutdown(how)
     }
 
     /// The same connection under another descriptor, with the timeouts of this one. From then on each has its own, and closing one

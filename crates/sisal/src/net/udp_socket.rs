@@ -185,7 +185,7 @@ impl UdpSocket {
     /// ```
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.socket.receive(buf, RecvFlags::empty(), Location::caller())
+        Ok(self.socket.receive_from(buf, RecvFlags::empty(), Location::caller())?.0)
     }
 
     /// As [`recv`](Self::recv), but the message is received again.
@@ -201,7 +201,7 @@ impl UdpSocket {
     /// ```
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.socket.receive(buf, RecvFlags::PEEK, Location::caller())
+        Ok(self.socket.receive_from(buf, RecvFlags::PEEK, Location::caller())?.0)
     }
 
     /// Sets how long one receive may wait; `None` is without end. One that waited so long returns

@@ -173,7 +173,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let (length, sender) = self.socket.receive_from_unix(buf, RecvFlags::empty(), Location::caller())?;
+        let (length, sender) = self.socket.receive_from(buf, RecvFlags::empty(), Location::caller())?;
         Ok((length, sender_of(sender)?))
     }
 
@@ -190,7 +190,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        Ok(self.socket.receive_from_unix(buf, RecvFlags::empty(), Location::caller())?.0)
+        Ok(self.socket.receive_from(buf, RecvFlags::empty(), Location::caller())?.0)
     }
 
     /// As [`recv_from`](Self::recv_from), but the message is received again.
@@ -206,7 +206,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        let (length, sender) = self.socket.receive_from_unix(buf, RecvFlags::PEEK, Location::caller())?;
+        let (length, sender) = self.socket.receive_from(buf, RecvFlags::PEEK, Location::caller())?;
         Ok((length, sender_of(sender)?))
     }
 
@@ -223,7 +223,7 @@ impl UnixDatagram {
     /// ```
     #[track_caller]
     pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        Ok(self.socket.receive_from_unix(buf, RecvFlags::PEEK, Location::caller())?.0)
+        Ok(self.socket.receive_from(buf, RecvFlags::PEEK, Location::caller())?.0)
     }
 
     /// Sends a message to the socket at a path. While that has no room it tries again from time to time; to a socket it is
@@ -290,7 +290,7 @@ impl UnixDatagram {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.view().shutdown(how)
+        self.socket.shutdown(how)
     }
 
     /// Sets how long one receive may wait; `None` is without end. One that waited so long returns

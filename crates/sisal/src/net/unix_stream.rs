@@ -139,7 +139,7 @@ impl UnixStream {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.view().shutdown(how)
+        self.socket.shutdown(how)
     }
 
     /// Waits for bytes and looks at them: the next read gets them again.

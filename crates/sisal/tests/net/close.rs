@@ -93,6 +93,27 @@ fn closing_wakes_who_waits_for_messages() {
 }
 
 #[test]
+fn what_is_closed_says_so_whatever_is_asked_of_it() {
+    in_fibers_and_a_thread(|| {
+        let (stream, _peer) = tcp();
+        let (unix, _other) = UnixStream::pair().unwrap();
+        let (messages, _another) = UnixDatagram::pair().unwrap();
+        stream.close();
+        unix.close();
+        messages.close();
+        let both = std::net::Shutdown::Both;
+        let errors = [
+            stream.shutdown(both).unwrap_err(),
+            unix.shutdown(both).unwrap_err(),
+            messages.shutdown(both).unwrap_err(),
+            stream.try_clone().map(drop).unwrap_err(),
+            unix.try_clone().map(drop).unwrap_err(),
+        ];
+        assert!(errors.iter().all(|error| error.kind() == ErrorKind::NotConnected), "{errors:?}");
+    });
+}
+
+#[test]
 fn closing_is_done_once_and_leaves_clones() {
     in_fibers_and_a_thread(|| {
         let (client, server) = tcp();

@@ -8,6 +8,7 @@ use sisal::net::UdpSocket;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 fn socket() -> (UdpSocket, SocketAddr) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -116,6 +117,49 @@ fn options_are_kept() {
         assert_eq!((clone.local_addr().unwrap(), clone.ttl().unwrap()), (address, 9));
         assert!(a.leave_multicast_v4(&Ipv4Addr::new(224, 0, 0, 9), &Ipv4Addr::LOCALHOST).is_err());
     });
+}
+
+#[test]
+fn whoever_receives_hears_of_a_shutdown_while_it_waits_and_afterwards() {
+    everywhere(|place| {
+        let ((a, a_address), (b, b_address)) = (socket(), socket());
+        a.connect(b_address).unwrap();
+        b.connect(a_address).unwrap();
+        let b = Arc::new(b);
+        let waiting = Arc::clone(&b);
+        let waiting = place.spawn(move || waiting.recv(&mut [0; 16]).unwrap());
+        settle();
+        rustix::net::shutdown(&b, rustix::net::Shutdown::Read).unwrap();
+        assert_eq!(waiting.join(), 0);
+        assert_eq!(b.recv(&mut [0; 16]).unwrap(), 0);
+        assert_eq!(b.peek(&mut [0; 16]).unwrap(), 0);
+    });
+}
+
+/// An error that is kept for whoever asks for it makes the socket readable, and is not what `recv` takes away.
+#[allow(unsafe_code, reason = "the option has no other name")]
+#[test]
+fn a_thread_does_not_spin_at_what_says_for_ever_that_it_is_ready() {
+    use rustix::time::{ClockId, clock_gettime};
+    use std::os::fd::AsRawFd;
+    let (socket, _) = socket();
+    let on: libc::c_int = 1;
+    // SAFETY: an option of four bytes, and these.
+    let set = unsafe {
+        let length = size_of_val(&on) as libc::socklen_t;
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_RECVERR, (&raw const on).cast(), length)
+    };
+    assert_eq!(set, 0);
+    let nobody = self::socket().1;
+    socket.connect(nobody).unwrap();
+    socket.send(b"hello").unwrap();
+    assert_eq!(socket.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let used = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
+    let (before, began) = (used(), Instant::now());
+    assert_eq!(socket.recv(&mut [0; 16]).unwrap_err().kind(), ErrorKind::TimedOut);
+    // One that spins is kept from its processor by others only.
+    assert!(used() - before < began.elapsed() / 2);
 }
 
 /// As the kernel's headers have it.

@@ -288,6 +288,20 @@ fn whoever_receives_messages_hears_of_a_shutdown_while_it_waits_and_afterwards()
 }
 
 #[test]
+fn whoever_accepts_hears_of_a_shutdown_while_it_waits_and_afterwards() {
+    everywhere(|place| {
+        let path = SocketPath::new();
+        let listener = Arc::new(UnixListener::bind(&path.0).unwrap());
+        let waiting = Arc::clone(&listener);
+        let waiting = place.spawn(move || waiting.accept().map(drop).unwrap_err().kind());
+        settle();
+        rustix::net::shutdown(&listener, rustix::net::Shutdown::Read).unwrap();
+        assert_eq!(waiting.join(), ErrorKind::InvalidInput);
+        assert_eq!(listener.accept().map(drop).unwrap_err().kind(), ErrorKind::InvalidInput);
+    });
+}
+
+#[test]
 fn a_peer_whose_path_fills_its_address_is_taken_like_any_other() {
     use rustix::net::{AddressFamily, SocketType};
     in_fibers_and_a_thread(|| {
