@@ -43,6 +43,11 @@
 //! - After `fork` without `exec` there are no workers in the child: calls that spawn or wait abort there with a message.
 #![cfg_attr(modelled, allow(dead_code, unused_imports, unreachable_pub))]
 
+/// The program in the README runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod chan;
 mod prim;
 mod queue;

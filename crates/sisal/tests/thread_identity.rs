@@ -56,13 +56,13 @@ impl Held {
     }
 }
 
-/// Waits in one of the ways there are.
+/// Waits in one of the ways there are. Most are certain to leave the stack: what is joined gives way first.
 fn park(how: usize) {
     match how % 8 {
-        0..5 => yield_now(),
-        5 => sleep(Duration::from_micros(1)).unwrap(),
-        6 => spawn(yield_now).join().unwrap(),
-        _ => spawn(|| ()).join().unwrap(),
+        0 => yield_now(),
+        1 => sleep(Duration::from_micros(1)).unwrap(),
+        2 => spawn(|| ()).join().unwrap(),
+        _ => spawn(yield_now).join().unwrap(),
     }
 }
 
@@ -99,7 +99,8 @@ fn settle() -> u64 {
 #[test]
 fn what_a_fiber_took_from_its_thread_is_right_after_a_hundred_thousand_waits_among_stealing_workers() {
     const FIBERS: usize = 200;
-    let parks = rounds(100_000);
+    // Five of eight are certain to be some.
+    let parks = rounds(160_000);
     with_workers(|workers| {
         in_main_fiber(workers, || {
             let mut threads = HashSet::new();

@@ -282,6 +282,13 @@ impl<T> BroadcastSender<T> {
     }
 
     /// Whether no message is in the channel.
+    ///
+    /// ```
+    /// let (sender, _receiver) = sisal::chan::broadcast(8);
+    /// assert!(sender.is_empty());
+    /// sender.send(1).unwrap();
+    /// assert!(!sender.is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

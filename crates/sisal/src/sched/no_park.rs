@@ -9,6 +9,12 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 /// Until it is dropped, the fiber does not wait: see [`no_park`].
+///
+/// ```
+/// let stay: sisal::NoPark = sisal::no_park();
+/// drop(stay);
+/// sisal::yield_now();
+/// ```
 #[derive(Debug)]
 #[must_use = "it guards until it is dropped"]
 pub struct NoPark {

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 /// It may be held across waits: whoever wants it meanwhile waits too, and the worker goes on with other fibers.
 ///
 /// Whoever runs may overtake those who wait, which keeps the workers busy; but once somebody has waited for more than a millisecond, the
-/// lock is given to the one who has waited longest (at most every millisecond, so that the others get on, too). A wait for
+/// lock is given to the one who has waited longest (at most every millisecond, so that the others get on, too). If that is a fiber whose worker is busy
+/// with another that computes, the lock waits with it, and so do those who come after it: see [`Builder::cpu_bound`](crate::Builder::cpu_bound). A wait for
 /// the lock is not [cancelled](crate::Cancelled) by anything.
 ///
 /// # Panics under the lock

@@ -143,6 +143,11 @@ pub struct OnceState {
 
 impl OnceState {
     /// Whether another has panicked before.
+    ///
+    /// ```
+    /// let once = sisal::sync::Once::new();
+    /// once.call_once_force(|state| assert!(!state.is_poisoned()));
+    /// ```
     pub fn is_poisoned(&self) -> bool {
         self.is_poisoned
     }

@@ -8,6 +8,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// A receive as a future. See [`BroadcastReceiver::recv_async`].
+///
+/// ```
+/// let (sender, mut receiver) = sisal::chan::broadcast(8);
+/// let message: sisal::chan::BroadcastRecvFuture<'_, i32> = receiver.recv_async();
+/// sender.send(7).unwrap();
+/// assert_eq!(sisal::block_on(message), Ok(7));
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct BroadcastRecvFuture<'a, T> {
     receiver: &'a mut BroadcastReceiver<T>,

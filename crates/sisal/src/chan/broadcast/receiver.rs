@@ -200,6 +200,15 @@ impl<T> BroadcastReceiver<T> {
 }
 
 /// See [`BroadcastReceiver::iter`].
+///
+/// ```
+/// let (sender, mut receiver) = sisal::chan::broadcast(8);
+/// sender.send(7).unwrap();
+/// drop(sender);
+/// let mut messages: sisal::chan::BroadcastIter<'_, i32> = receiver.iter();
+/// assert_eq!(messages.next(), Some(Ok(7)));
+/// assert_eq!(messages.next(), None);
+/// ```
 #[derive(Debug)]
 pub struct BroadcastIter<'a, T> {
     receiver: &'a mut BroadcastReceiver<T>,

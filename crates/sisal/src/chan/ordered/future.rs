@@ -11,6 +11,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A receive as a future. See [`OrderedReceiver::recv_async`].
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::ordered(1);
+///     sender.send(|| 7).unwrap();
+///     let result: sisal::chan::OrderedRecvFuture<'_, i32> = receiver.recv_async();
+///     assert_eq!(sisal::block_on(result).unwrap(), 7);
+/// });
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OrderedRecvFuture<'a, T> {
     receiver: &'a mut OrderedReceiver<T>,

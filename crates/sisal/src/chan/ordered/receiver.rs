@@ -327,6 +327,15 @@ impl<'a, T> IntoIterator for &'a OrderedReceiver<T> {
 }
 
 /// See [`OrderedReceiver::try_iter`].
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::ordered::<u32>(1);
+///     let mut results: sisal::chan::OrderedTryIter<'_, u32> = receiver.try_iter();
+///     assert!(results.next().is_none());
+///     drop(sender);
+/// });
+/// ```
 #[derive(Debug)]
 pub struct OrderedTryIter<'a, T> {
     receiver: &'a OrderedReceiver<T>,
@@ -345,6 +354,16 @@ impl<T> Iterator for OrderedTryIter<'_, T> {
 }
 
 /// See [`OrderedReceiver::iter`]; owns the receiver.
+///
+/// ```
+/// sisal::run(|| {
+///     let (sender, receiver) = sisal::chan::ordered(2);
+///     (1..=2).for_each(|number| sender.send(move || number).unwrap());
+///     drop(sender);
+///     let results: sisal::chan::OrderedIntoIter<u32> = receiver.into_iter();
+///     assert_eq!(results.map(Result::unwrap).collect::<Vec<_>>(), [1, 2]);
+/// });
+/// ```
 #[derive(Debug)]
 pub struct OrderedIntoIter<T> {
     receiver: OrderedReceiver<T>,

@@ -8,6 +8,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A wait for a change as a future. See [`WatchReceiver::changed_async`].
+///
+/// ```
+/// let (sender, mut receiver) = sisal::chan::watch(1);
+/// let change: sisal::chan::ChangedFuture<'_, i32> = receiver.changed_async();
+/// sender.send(2).unwrap();
+/// assert!(sisal::block_on(change).is_ok());
+/// ```
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct ChangedFuture<'a, T> {
     receiver: &'a mut WatchReceiver<T>,
