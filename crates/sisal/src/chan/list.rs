@@ -244,13 +244,13 @@ mod loom_models {
     /// Two senders and a receiver: all items come, each once.
     #[test]
     fn loom_list_delivers_every_item_once() {
-        take_turns(|| List::<Item>::new());
+        take_turns(|| List::<Item>::new(), false);
     }
 
     /// A send against a close: what was let in is received, what was not is given back.
     #[test]
     fn loom_list_closes_exactly() {
-        close_against_send(|| List::<Item>::new());
+        close_against_send(|| List::<Item>::new(), false);
     }
 
     /// A receiver gives up while an item is sent to two: the other gets it.

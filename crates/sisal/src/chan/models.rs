@@ -8,7 +8,7 @@ use super::blocking;
 use super::error::{RecvTimeoutError, SendTimeoutError};
 use super::port::{Attempt, Channel, ReceivePort, SendPort};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
-use crate::park::{Waiting, me, park};
+use crate::park::{Waiting, and_whether_it_waited, me, park};
 use crate::prim::object::Object;
 use crate::prim::reason::Reason;
 use loom::sync::Arc;
@@ -43,53 +43,83 @@ pub(super) fn receive_now<C: ReceivePort<Item>>(channel: &C) -> Attempt {
     }
 }
 
-fn send_each<C: SendPort<Item>>(channel: &C, item: usize) {
-    blocking::send(channel, Box::new(item), None, Location::caller()).unwrap();
+/// How a send or a receive went, and whether it had to wait for that, and was woken.
+type Outcome = (&'static str, bool);
+
+fn send<C: SendPort<Item>>(channel: &C, item: usize) -> Outcome {
+    match and_whether_it_waited(|| blocking::send(channel, Box::new(item), None, Location::caller())) {
+        (Ok(()), waited) => ("sent", waited),
+        (Err(SendTimeoutError::Closed(back)), waited) => {
+            assert_eq!(*back, item, "given back");
+            ("refused", waited)
+        }
+        (Err(other), _) => unreachable!("{other}"),
+    }
 }
 
-fn receive_all<C: ReceivePort<Item>>(channel: &C, items: usize) -> Vec<usize> {
-    (0..items).map(|_| *blocking::receive(channel, None, Location::caller()).unwrap()).collect()
+/// None if the channel is closed.
+fn receive<C: ReceivePort<Item>>(channel: &C) -> (Option<usize>, Outcome) {
+    match and_whether_it_waited(|| blocking::receive(channel, None, Location::caller())) {
+        (Ok(item), waited) => (Some(*item), ("received", waited)),
+        (Err(RecvTimeoutError::Closed), waited) => (None, ("closed", waited)),
+        (Err(other), _) => unreachable!("{other}"),
+    }
 }
 
-/// Two senders with one item each, and a receiver of both.
-pub(super) fn take_turns<C>(make: fn() -> C)
+fn send_each<C: SendPort<Item>>(channel: &C, item: usize) -> Outcome {
+    let sent = send(channel, item);
+    assert_eq!(sent.0, "sent");
+    sent
+}
+
+fn receive_all<C: ReceivePort<Item>>(channel: &C, items: usize) -> (Vec<usize>, Vec<Outcome>) {
+    (0..items).map(|_| receive(channel)).map(|(item, how)| (item.expect("nobody closes it"), how)).unzip()
+}
+
+/// Each of these at once and after a wait; but for senders where they never have to wait.
+fn every_way(ways: &[&'static str], senders_wait: bool) -> HashSet<Outcome> {
+    let can_wait = |way| senders_wait || !["sent", "refused"].contains(&way);
+    ways.iter().flat_map(|&way| [(way, false), (way, can_wait(way))]).collect()
+}
+
+/// Two senders with one item each, and a receiver of both. Reached: either order, and waits on both sides, but for senders where they never
+/// have to.
+pub(super) fn take_turns<C>(make: fn() -> C, senders_wait: bool)
 where
     C: SendPort<Item> + ReceivePort<Item> + Send + Sync + 'static,
 {
-    let seen: &'static Mutex<HashSet<Vec<usize>>> = Box::leak(Box::default());
+    let orders: &'static Mutex<HashSet<Vec<usize>>> = Box::leak(Box::default());
+    let seen: &'static Mutex<HashSet<Outcome>> = Box::leak(Box::default());
     check(2, move || {
         let channel = Arc::new(make());
         let senders = [0, 1].map(|item| {
             let channel = channel.clone();
             loom::thread::spawn(move || send_each(&*channel, item))
         });
-        let mut received = receive_all(&*channel, 2);
-        senders.into_iter().for_each(|sender| sender.join().unwrap());
-        seen.lock().unwrap().insert(received.clone());
+        let (mut received, receipts) = receive_all(&*channel, 2);
+        let sent = senders.map(|sender| sender.join().unwrap());
+        seen.lock().unwrap().extend(sent.into_iter().chain(receipts));
+        orders.lock().unwrap().insert(received.clone());
         received.sort_unstable();
         assert_eq!(received, [0, 1]);
     });
-    assert_eq!(seen.lock().unwrap().len(), 2, "in either order");
+    assert_eq!(orders.lock().unwrap().len(), 2, "in either order");
+    assert_eq!(*seen.lock().unwrap(), every_way(&["sent", "received"], senders_wait));
 }
 
-/// One sends, one closes, one receives until it is told that the channel is closed.
-pub(super) fn close_against_send<C>(make: fn() -> C)
+/// One sends, one closes, one receives until it is told that the channel is closed. Reached: sent and refused, received and told, each at once
+/// and after a wait, but for senders where they never have to.
+pub(super) fn close_against_send<C>(make: fn() -> C, senders_wait: bool)
 where
     C: SendPort<Item> + ReceivePort<Item> + Channel + Send + Sync + 'static,
 {
-    let seen: &'static Mutex<HashSet<(bool, usize)>> = Box::leak(Box::default());
+    let seen: &'static Mutex<HashSet<Outcome>> = Box::leak(Box::default());
     check(2, move || {
         let channel = Arc::new(make());
+        let before = channel.len();
         let sender = {
             let channel = channel.clone();
-            loom::thread::spawn(move || match blocking::send(&*channel, Box::new(7), None, Location::caller()) {
-                Ok(()) => true,
-                Err(SendTimeoutError::Closed(item)) => {
-                    assert_eq!(*item, 7, "given back");
-                    false
-                }
-                Err(other) => unreachable!("{other}"),
-            })
+            loom::thread::spawn(move || send(&*channel, 7))
         };
         let closer = {
             let channel = channel.clone();
@@ -97,21 +127,23 @@ where
         };
         let mut received = 0;
         loop {
-            match blocking::receive(&*channel, None, Location::caller()) {
-                Ok(_) => received += 1,
-                Err(RecvTimeoutError::Closed) => break,
-                Err(other) => unreachable!("{other}"),
+            let (item, how) = receive(&*channel);
+            seen.lock().unwrap().insert(how);
+            match item {
+                Some(_) => received += 1,
+                None => break,
             }
         }
         closer.join().unwrap();
         let sent = sender.join().unwrap();
-        assert_eq!(received, usize::from(sent), "what was let in is received, and nothing else");
-        seen.lock().unwrap().insert((sent, received));
+        assert_eq!(received - before, usize::from(sent.0 == "sent"), "what was let in is received, and nothing else");
+        seen.lock().unwrap().insert(sent);
     });
-    assert_eq!(seen.lock().unwrap().len(), 2, "sent and refused");
+    assert_eq!(*seen.lock().unwrap(), every_way(&["sent", "refused", "received", "closed"], senders_wait));
 }
 
-/// One waits to receive and gives up, another waits to receive; one item is sent, and by whoever gave up unsuccessfully once more.
+/// One waits to receive and gives up, another receives; one item is sent, and by whoever gave up unsuccessfully once more. Reached: it gave up
+/// in time and not, each with another that had to wait and with one that had not.
 ///
 /// Whoever gives up waits before the others come: it is the first to be found, which is when it matters. And so no two ever wait actively
 /// for a third, which a model, that lets them take turns for ever, does not get through.
@@ -119,14 +151,14 @@ pub(super) fn give_up_against_send<C>(make: fn() -> C)
 where
     C: SendPort<Item> + ReceivePort<Item> + Channel + Send + Sync + 'static,
 {
-    let seen: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
+    let seen: &'static Mutex<HashSet<(bool, bool)>> = Box::leak(Box::default());
     check(3, move || {
         let channel = Arc::new(make());
         let mut others = None;
         let fickle_got_it = receive_or_give_up(&*channel, || {
             others.get_or_insert_with(|| {
                 let (one, another) = (channel.clone(), channel.clone());
-                let receiver = loom::thread::spawn(move || receive_all(&*one, 1));
+                let receiver = loom::thread::spawn(move || receive(&*one));
                 (receiver, loom::thread::spawn(move || send_each(&*another, 7)))
             });
         });
@@ -135,10 +167,11 @@ where
             send_each(&*channel, 7);
         }
         sender.join().unwrap();
-        assert_eq!(receiver.join().unwrap(), [7]);
-        seen.lock().unwrap().insert(fickle_got_it);
+        let (item, (_, waited)) = receiver.join().unwrap();
+        assert_eq!(item, Some(7));
+        seen.lock().unwrap().insert((fickle_got_it, waited));
     });
-    assert_eq!(seen.lock().unwrap().len(), 2, "gave up in time, and not");
+    assert_eq!(seen.lock().unwrap().len(), 4, "gave up in time, and not; the other waited, and had not to");
 }
 
 /// Waits, says so, and ends its own wait at once if nobody else has, as a deadline would. True if it received something.

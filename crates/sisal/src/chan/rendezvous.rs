@@ -224,13 +224,13 @@ mod loom_models {
     /// Two senders and a receiver: all items come, each once.
     #[test]
     fn loom_rendezvous_delivers_every_item_once() {
-        take_turns(|| Rendezvous::<Item>::new());
+        take_turns(|| Rendezvous::<Item>::new(), true);
     }
 
     /// A send against a close: what was let in is received, what was not is given back.
     #[test]
     fn loom_rendezvous_closes_exactly() {
-        close_against_send(|| Rendezvous::<Item>::new());
+        close_against_send(|| Rendezvous::<Item>::new(), true);
     }
 
     /// A receiver gives up while an item is sent to two: the other gets it.

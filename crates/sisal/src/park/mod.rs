@@ -37,6 +37,8 @@ pub(crate) mod waiting_threads;
 
 #[cfg(not(modelled))]
 pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
+#[cfg(all(test, loom))]
+pub(crate) use self::model::and_whether_it_waited;
 #[cfg(modelled)]
 pub(crate) use self::model::{give_way_now, me, myself, park, pay_fuel, poke, spend_fuel, unpark};
 #[cfg(not(modelled))]

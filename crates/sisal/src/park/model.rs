@@ -4,8 +4,15 @@ use super::{Waiting, thread};
 use crate::fiber::waiter::{ClaimToken, Wait, Woken};
 use crate::fiber::who::Who;
 use crate::prim::object::Owner;
+use crate::prim::per_thread;
 use crate::prim::reason::Place;
 use crate::prim::thread_number;
+use std::cell::Cell;
+
+per_thread! {
+    // How many waits of the thread were ended by what they were for.
+    static WAITS: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The calling thread.
 pub(crate) fn me() -> Who {
@@ -18,10 +25,24 @@ pub(crate) fn myself() -> Owner {
 }
 
 pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
-    match wait.who() {
+    let woken = match wait.who() {
         Who::Thread(parker) => thread::park(wait, parker, waiting),
         Who::Task(_) => unreachable!("INVARIANT: a task does not park, it is polled"),
+    };
+    if let Woken::Object(_) = woken {
+        let _ = WAITS.try_with(|waits| waits.set(waits.get() + 1));
     }
+    woken
+}
+
+/// Calls `f`, and tells whether the calling thread had to wait in it, and was woken by what it waited for. So models that are about waiting
+/// can require that somebody does.
+#[cfg(all(test, loom))]
+pub(crate) fn and_whether_it_waited<R>(f: impl FnOnce() -> R) -> (R, bool) {
+    let waits = || WAITS.with(Cell::get);
+    let before = waits();
+    let result = f();
+    (result, waits() > before)
 }
 
 pub(crate) fn unpark(token: ClaimToken<Who>) {

@@ -78,13 +78,24 @@ fn waits_for_room(channel: &Array<Item>, room: Room) -> bool {
 /// Two senders, one of which has to wait for room, and a receiver: all items come, each once.
 #[test]
 fn loom_array_delivers_every_item_once() {
-    take_turns(|| Array::<Item>::new(1));
+    take_turns(|| Array::<Item>::new(1), true);
 }
 
 /// A send against a close: what was let in is received, what was not is given back.
 #[test]
 fn loom_array_closes_exactly() {
-    close_against_send(|| Array::<Item>::new(1));
+    close_against_send(|| Array::<Item>::new(1), false);
+}
+
+/// The same where the sender finds no room at first.
+#[test]
+fn loom_array_closes_exactly_while_it_is_full() {
+    let full = || {
+        let channel = Array::<Item>::new(1);
+        assert_eq!(send_now(&channel, 0), Attempt::Done);
+        channel
+    };
+    close_against_send(full, true);
 }
 
 /// A receiver gives up while an item is sent to two: the other gets it.
