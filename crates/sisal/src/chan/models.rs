@@ -11,11 +11,14 @@ use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::park::{Waiting, and_whether_it_waited, me, park};
 use crate::prim::object::Object;
 use crate::prim::reason::Reason;
+use crate::prim::task_parker::TaskParker;
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::Mutex;
+use std::task::Wake;
 
 pub(super) type Item = Box<usize>;
 
@@ -207,4 +210,52 @@ fn receive_or_give_up<C: ReceivePort<Item>>(channel: &C, mut waits: impl FnMut()
     // SAFETY: an attempt was done, or the value was handed over.
     drop(unsafe { slot.assume_init() });
     true
+}
+
+/// The waker of a task, that counts its wakes.
+pub(super) struct Counter(AtomicUsize);
+
+impl Counter {
+    pub(super) fn new() -> std::sync::Arc<Counter> {
+        std::sync::Arc::new(Counter(AtomicUsize::new(0)))
+    }
+
+    pub(super) fn wakes(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Wake for Counter {
+    fn wake(self: std::sync::Arc<Counter>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// What became of the wait of a future that was dropped.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Left {
+    /// Nobody had claimed it.
+    InTime,
+    /// It had been woken: the future itself passed on what it was given.
+    Woken,
+    /// It had been claimed: the unpark, which came later, passed that on.
+    Behind,
+}
+
+impl Left {
+    /// When all is over. Only a wait that was claimed is unparked.
+    pub(super) fn of(parker: &TaskParker, counter: &Counter) -> Left {
+        match (parker.is_unparked(), counter.wakes()) {
+            (false, 0) => Left::InTime,
+            (true, 1) => Left::Woken,
+            (true, 0) => Left::Behind,
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// All there are, each with another who did not have to wait, and who did.
+    pub(super) fn every_way() -> HashSet<(Left, bool)> {
+        let ways = [Left::InTime, Left::Woken, Left::Behind];
+        ways.into_iter().flat_map(|left| [(left, false), (left, true)]).collect()
+    }
 }

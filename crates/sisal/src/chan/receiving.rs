@@ -199,31 +199,23 @@ unsafe impl<T> Side<T> for Receiver<T> {
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::*;
+    use crate::chan::models::{Counter, Left};
     use crate::chan::{Sender, bounded, unbounded};
-    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use crate::park::and_whether_it_waited;
     use std::collections::HashSet;
     use std::sync::{Arc, Mutex};
-    use std::task::{Wake, Waker};
-
-    /// Counts its wakes.
-    struct Counter(AtomicUsize);
-
-    impl Wake for Counter {
-        fn wake(self: Arc<Counter>) {
-            self.0.fetch_add(1, Ordering::AcqRel);
-        }
-    }
+    use std::task::Waker;
 
     /// A receive that is polled, once or twice, and dropped, against the send of an item: that is received by it or by the next. Reached:
-    /// ready, dropped before it was given anything, dropped after.
+    /// ready at once, ready when it was woken, and however it was left.
     fn drop_against_send(make: fn() -> (Sender<Box<usize>>, Receiver<Box<usize>>)) {
-        let seen: &'static Mutex<HashSet<(bool, bool)>> = Box::leak(Box::default());
+        let seen: &'static Mutex<HashSet<Result<bool, Left>>> = Box::leak(Box::default());
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
             let (sender, receiver) = make();
             let other = loom::thread::spawn(move || sender.send(Box::new(7)).unwrap());
-            let counter = Arc::new(Counter(AtomicUsize::new(0)));
+            let counter = Counter::new();
             let waker = Waker::from(Arc::clone(&counter));
             let mut context = Context::from_waker(&waker);
             let mut future = receiver.recv_async();
@@ -231,6 +223,7 @@ mod loom_models {
                 Poll::Pending => Pin::new(&mut future).poll(&mut context),
                 ready => ready,
             };
+            let parker = future.receiving.record.as_ref().map(|record| Arc::clone(record.parker()));
             drop(future);
             let by_future = received.is_ready();
             let item = match received {
@@ -239,10 +232,15 @@ mod loom_models {
             };
             assert_eq!(*item, 7);
             other.join().unwrap();
-            seen.lock().unwrap().insert((by_future, counter.0.load(Ordering::Acquire) > 0));
+            let was_woken = counter.wakes() > 0;
+            seen.lock().unwrap().insert(match parker {
+                Some(parker) if !by_future => Err(Left::of(&parker, &counter)),
+                _ => Ok(was_woken),
+            });
             assert!(receiver.recv().is_err());
         });
-        assert!(seen.lock().unwrap().len() >= 3);
+        let lefts = [Left::InTime, Left::Woken, Left::Behind];
+        assert_eq!(*seen.lock().unwrap(), [Ok(false), Ok(true)].into_iter().chain(lefts.map(Err)).collect());
     }
 
     #[test]
@@ -260,8 +258,11 @@ mod loom_models {
         drop_against_send(unbounded);
     }
 
-    /// Two futures wait, one is dropped while an item is sent: the other gets it, and is woken for it.
+    /// One future waits, and is dropped while an item is sent; another receives and gets it, and is woken for it if it waits. Reached: ready at
+    /// once; and however it was left, with another that had to wait and with one that had not.
     fn pass_on_to_the_other(make: fn() -> (Sender<Box<usize>>, Receiver<Box<usize>>)) {
+        let seen: &'static Mutex<HashSet<(Left, bool)>> = Box::leak(Box::default());
+        let ready: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
@@ -270,19 +271,29 @@ mod loom_models {
             let _open = sender.clone();
             let other = loom::thread::spawn(move || sender.send(Box::new(7)));
             let mut leaver = receiver.recv_async();
-            let counter = Arc::new(Counter(AtomicUsize::new(0)));
-            let waker = Waker::from(counter);
-            match Pin::new(&mut leaver).poll(&mut Context::from_waker(&waker)) {
-                Poll::Ready(item) => assert_eq!(*item.unwrap(), 7),
+            let counter = Counter::new();
+            let waker = Waker::from(Arc::clone(&counter));
+            let polled = Pin::new(&mut leaver).poll(&mut Context::from_waker(&waker));
+            ready.lock().unwrap().insert(polled.is_ready());
+            match polled {
+                Poll::Ready(item) => {
+                    assert_eq!(*item.unwrap(), 7);
+                    other.join().unwrap().unwrap();
+                }
                 Poll::Pending => {
+                    let parker = leaver.receiving.record.as_ref().map(|record| Arc::clone(record.parker())).unwrap();
                     let receiver = receiver.clone();
-                    let stayer = loom::thread::spawn(move || *receiver.recv().unwrap());
+                    let stayer = loom::thread::spawn(move || and_whether_it_waited(|| *receiver.recv().unwrap()));
                     drop(leaver);
-                    assert_eq!(stayer.join().unwrap(), 7);
+                    let (item, waited) = stayer.join().unwrap();
+                    assert_eq!(item, 7);
+                    other.join().unwrap().unwrap();
+                    seen.lock().unwrap().insert((Left::of(&parker, &counter), waited));
                 }
             }
-            other.join().unwrap().unwrap();
         });
+        assert_eq!(ready.lock().unwrap().len(), 2, "ready, and not");
+        assert_eq!(*seen.lock().unwrap(), Left::every_way());
     }
 
     #[test]

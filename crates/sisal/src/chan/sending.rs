@@ -179,13 +179,25 @@ unsafe impl<T> Side<T> for Sender<T> {
 
 #[cfg(all(test, loom))]
 mod loom_models {
+    use crate::chan::models::{Counter, Left};
     use crate::chan::{Receiver, Sender, bounded};
+    use crate::park::and_whether_it_waited;
     use loom::thread;
+    use std::collections::HashSet;
     use std::pin::Pin;
+    use std::sync::{Arc, Mutex};
     use std::task::{Context, Poll, Waker};
 
-    /// A send that waits is dropped while an item is received and another sender waits: the other is not forgotten.
-    fn drop_against_receive(make: fn() -> (Sender<Box<usize>>, Receiver<Box<usize>>), wanted: &'static [usize]) {
+    /// A send that waits is dropped while an item is received and another sender waits: the other is not forgotten. Where its item `is_taken`
+    /// by whoever claims it, it was sent then. Reached: sent at once; and however it was left, with another that had to wait and with one that
+    /// had not.
+    fn drop_against_receive(
+        make: fn() -> (Sender<Box<usize>>, Receiver<Box<usize>>),
+        wanted: &'static [usize],
+        is_taken: bool,
+    ) {
+        let seen: &'static Mutex<HashSet<(Left, bool)>> = Box::leak(Box::default());
+        let ready: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
@@ -200,31 +212,43 @@ mod loom_models {
                 items
             });
             let mut leaver = sender.send_async(Box::new(9));
-            let polled = Pin::new(&mut leaver).poll(&mut Context::from_waker(Waker::noop()));
+            let counter = Counter::new();
+            let waker = Waker::from(Arc::clone(&counter));
+            let polled = Pin::new(&mut leaver).poll(&mut Context::from_waker(&waker));
+            let parker =
+                leaver.record.as_ref().filter(|_| polled.is_pending()).map(|record| Arc::clone(record.parker()));
             let stayer = {
                 let sender = sender.clone();
-                thread::spawn(move || sender.send(Box::new(1)).unwrap())
+                thread::spawn(move || and_whether_it_waited(|| sender.send(Box::new(1)).unwrap()).1)
             };
             drop(leaver);
-            stayer.join().unwrap();
+            let waited = stayer.join().unwrap();
             let mut items = receiving.join().unwrap();
             let sent = items.iter().position(|&item| item == 9).map(|index| items.remove(index)).is_some();
-            assert!(sent || polled.is_pending(), "what was sent has come");
+            let left = parker.map(|parker| Left::of(&parker, &counter));
+            ready.lock().unwrap().insert(polled.is_ready());
+            seen.lock().unwrap().extend(left.map(|left| (left, waited)));
+            match left {
+                None => assert!(sent, "what was sent has come"),
+                Some(left) => assert_eq!(sent, is_taken && left != Left::InTime),
+            }
             if let Poll::Ready(result) = polled {
                 result.unwrap();
             }
             items.sort_unstable();
             assert_eq!(items, wanted);
         });
+        assert_eq!(ready.lock().unwrap().len(), 2, "ready, and not");
+        assert_eq!(*seen.lock().unwrap(), Left::every_way());
     }
 
     #[test]
     fn loom_send_future_of_array_passes_its_room_on() {
-        drop_against_receive(|| bounded(1), &[1, 2]);
+        drop_against_receive(|| bounded(1), &[1, 2], false);
     }
 
     #[test]
     fn loom_send_future_of_rendezvous_is_taken_or_not() {
-        drop_against_receive(|| bounded(0), &[1]);
+        drop_against_receive(|| bounded(0), &[1], true);
     }
 }
