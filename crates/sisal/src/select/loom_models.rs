@@ -2,6 +2,7 @@
 
 use super::hidden::{poll, recv, recv_mut, send, wait};
 use crate::chan::{bounded, broadcast, oneshot, watch};
+use crate::park::and_whether_it_waited;
 use std::collections::HashSet;
 use std::sync::Mutex;
 
@@ -148,10 +149,11 @@ fn loom_select_of_oneshot_that_gives_up_leaves_the_message() {
     assert_eq!(seen.lock().unwrap().len(), 2);
 }
 
-/// One alone: the message, and that there is none. Reached: only these.
+/// One alone: the message, and that there is none. Reached: only these, each found and waited for.
 #[test]
 fn loom_select_of_one_oneshot() {
     for sends in [true, false] {
+        let seen: &'static Mutex<HashSet<bool>> = Box::leak(Box::default());
         check(move || {
             let (sender, mut receiver) = oneshot();
             let other = loom::thread::spawn(move || {
@@ -160,10 +162,13 @@ fn loom_select_of_one_oneshot() {
                 }
             });
             let mut arm = recv_mut(&mut receiver);
-            assert_eq!(wait([arm.any()]), 0);
+            let (index, waited) = and_whether_it_waited(|| wait([arm.any()]));
+            assert_eq!(index, 0);
             assert_eq!(arm.take().ok(), sends.then_some(7));
             other.join().unwrap();
+            seen.lock().unwrap().insert(waited);
         });
+        assert_eq!(seen.lock().unwrap().len(), 2, "waited, and had not to");
     }
 }
 
