@@ -4,7 +4,7 @@
 use super::places::Content;
 use super::pool;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
-use crate::park::{Waiting, me, park};
+use crate::park::{Waiting, and_whether_it_waited, me, park};
 use crate::prim::atomic::{AtomicUsize, Ordering};
 use crate::prim::object::Object;
 use crate::prim::reason::Reason;
@@ -21,28 +21,41 @@ fn model(f: impl Fn() + Send + Sync + 'static) {
 }
 
 /// Three who want the only thing, one of whom throws it away: nobody waits for ever, nobody has it together with another, and the one
-/// who comes after sees what was done before.
+/// who comes after sees what was done before. Reached: a thing that was used and one that was not, each at once and after a wait; and one who
+/// waits, two, and nobody.
 #[test]
 fn loom_pool_serves_all_who_wait_one_at_a_time() {
-    model(|| {
+    let seen: &'static Mutex<HashSet<(&str, bool)>> = Box::leak(Box::default());
+    let waiting: &'static Mutex<HashSet<usize>> = Box::leak(Box::default());
+    model(move || {
         let users = Arc::new(AtomicUsize::new(0));
         let pool = pool(|| 0, |_| (), 1);
         let user = |throws: bool| {
             let (pool, users) = (pool.clone(), Arc::clone(&users));
             move || {
-                let mut thing = pool.get().unwrap();
+                let (thing, waited) = and_whether_it_waited(|| pool.get());
+                let mut thing = thing.unwrap();
+                seen.lock().unwrap().insert((if *thing == 0 { "new" } else { "used" }, waited));
                 assert_eq!(users.fetch_add(1, Ordering::Relaxed), 0, "one at a time");
                 *thing += 1;
                 users.fetch_sub(1, Ordering::Relaxed);
-                if throws { thing.discard() } else { drop(thing) }
+                if throws {
+                    thing.discard()
+                } else {
+                    drop(thing)
+                }
+                waited
             }
         };
         let others = [thread::spawn(user(false)), thread::spawn(user(true))];
-        user(false)();
-        others.into_iter().for_each(|other| other.join().unwrap());
+        let own = user(false)();
+        let waits = others.map(|other| other.join().unwrap());
+        waiting.lock().unwrap().insert([own, waits[0], waits[1]].into_iter().filter(|&waited| waited).count());
         assert_eq!(pool.in_use(), 0);
         assert!(*pool.get().unwrap() <= 2, "the thing of the one who threw it away is gone");
     });
+    assert_eq!(*seen.lock().unwrap(), HashSet::from([("new", false), ("new", true), ("used", false), ("used", true)]));
+    assert_eq!(*waiting.lock().unwrap(), HashSet::from([0, 1, 2]));
 }
 
 /// One gives up while the thing comes back: it has left without, and the thing is idle or goes to the other; or it was handed the
