@@ -286,6 +286,7 @@ mod loom_models {
     use super::super::fairness;
     use super::super::models::{Outcomes, check, give_up_or_park};
     use super::*;
+    use crate::fiber::who::Who;
     use crate::prim::cell::UnsafeCell;
     use loom::sync::Arc;
     use loom::thread;
@@ -312,23 +313,30 @@ mod loom_models {
             self.be_inside(number);
         }
 
-        /// As [`RawMutex::lock_contended`] does it, but gives up whenever it would have to park.
-        fn enter_or_give_up(&self, number: usize) {
-            let mut awake = 0;
+        /// As [`RawMutex::lock`] does it, and tells how it got in; unless `gives_up` says so when it has to wait.
+        fn enter_and_tell(&self, number: usize, gives_up: impl Fn(&Wait<Who>) -> bool) -> &'static str {
+            if self.raw.try_lock() {
+                self.be_inside(number);
+                return "at once";
+            }
+            let (mut awake, mut tries) = (0, 0);
             loop {
                 let wait = Wait::new(park::me());
                 let request = Request::new(&wait, Turn { came: Moment(0), given: AtomicU8::new(0) });
                 // SAFETY: claimed and unparked, or taken off, before this turn of the loop is over.
                 if unsafe { self.raw.lock_or_enlist(&request, awake) } {
-                    return self.be_inside(number);
+                    self.be_inside(number);
+                    return ["at once", "woken to try", "woken to try again"][tries];
                 }
-                if give_up_or_park(&wait) {
-                    return self.raw.delist(&request, awake);
+                if gives_up(&wait) {
+                    self.raw.delist(&request, awake);
+                    return ["gave up", "tried and gave up"][tries];
                 }
                 if request.data.given.load(Ordering::Relaxed) != 0 {
-                    return self.be_inside(number);
+                    self.be_inside(number);
+                    return "given";
                 }
-                awake = AWAKE;
+                (awake, tries) = (AWAKE, tries + 1);
             }
         }
 
@@ -348,24 +356,36 @@ mod loom_models {
         }
     }
 
-    fn spawn(guarded: &Arc<Guarded>, f: impl FnOnce(&Guarded) + 'static) -> thread::JoinHandle<()> {
+    fn spawn<R: 'static>(guarded: &Arc<Guarded>, f: impl FnOnce(&Guarded) -> R + 'static) -> thread::JoinHandle<R> {
         let guarded = guarded.clone();
         thread::spawn(move || f(&guarded))
     }
 
+    /// Waits until it is claimed, and does not give up.
+    fn wait_patiently(wait: &Wait<Who>) -> bool {
+        let place = Location::caller();
+        let waiting = Waiting { reason: Reason::Lock, object: Object::NONE, place, deadline: None, cancellable: false };
+        assert_eq!(park::park(wait, &waiting), Woken::Object(0));
+        false
+    }
+
     /// Three threads, one of which comes twice. Nobody sleeps for ever, they are never inside together, and in the end the word is
-    /// clear. Reached: every order.
-    fn three_lockers(due: bool) {
-        let orders = Outcomes::new();
+    /// clear. Reached: every order; and of the ways to get in, those at once and `after_a_wait`.
+    fn three_lockers(due: bool, after_a_wait: &[&'static str]) {
+        let (orders, ways) = (Outcomes::new(), Outcomes::new());
         fairness::set_due(due);
         check(2, move || {
             let guarded = Guarded::new();
-            let others = [1, 2].map(|number| spawn(&guarded, move |guarded| guarded.enter(number)));
+            let others = [
+                spawn(&guarded, |guarded| guarded.enter(1)),
+                spawn(&guarded, move |guarded| ways.note(guarded.enter_and_tell(2, wait_patiently))),
+            ];
             guarded.enter(0);
             guarded.enter(0);
             others.into_iter().for_each(|other| other.join().unwrap());
             orders.note(guarded.into_order());
         });
+        ways.assert(after_a_wait.iter().copied().chain(["at once"]));
         let every = [
             [0, 0, 1, 2],
             [0, 0, 2, 1],
@@ -385,38 +405,41 @@ mod loom_models {
 
     #[test]
     fn loom_mutex_woken_to_try_loses_no_wake() {
-        three_lockers(false);
+        three_lockers(false, &["woken to try", "woken to try again"]);
     }
 
     #[test]
     fn loom_mutex_given_on_loses_no_wake() {
-        three_lockers(true);
+        three_lockers(true, &["given"]);
     }
 
-    /// Two lock, a third gives up when it would have to wait: that costs nobody a wake. Reached: it got in, and it did not.
-    fn one_gives_up(due: bool) {
-        let got_in = Outcomes::new();
+    /// Two lock, a third gives up when it would have to wait: that costs nobody a wake. Reached: it gave up, it got in at once,
+    /// and what happens `after_a_wait`: it was claimed before it could give up.
+    fn one_gives_up(due: bool, after_a_wait: &[&'static str]) {
+        let ways = Outcomes::new();
         fairness::set_due(due);
         check(3, move || {
             let guarded = Guarded::new();
-            let others =
-                [spawn(&guarded, |guarded| guarded.enter(1)), spawn(&guarded, |guarded| guarded.enter_or_give_up(2))];
+            let other = spawn(&guarded, |guarded| guarded.enter(1));
+            let hasty = spawn(&guarded, |guarded| guarded.enter_and_tell(2, give_up_or_park));
             guarded.enter(0);
-            others.into_iter().for_each(|other| other.join().unwrap());
+            other.join().unwrap();
+            let way = hasty.join().unwrap();
             let order = guarded.into_order();
             assert!(order.contains(&0) && order.contains(&1));
-            got_in.note(order.contains(&2));
+            assert_eq!(order.contains(&2), !way.ends_with("gave up"));
+            ways.note(way);
         });
-        got_in.assert([false, true]);
+        ways.assert(after_a_wait.iter().copied().chain(["gave up", "at once"]));
     }
 
     #[test]
     fn loom_mutex_given_up_by_one_who_was_to_try_loses_no_wake() {
-        one_gives_up(false);
+        one_gives_up(false, &["woken to try", "tried and gave up"]);
     }
 
     #[test]
     fn loom_mutex_given_up_by_one_who_was_given_it_loses_no_wake() {
-        one_gives_up(true);
+        one_gives_up(true, &["given"]);
     }
 }
