@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 ///
 /// ```
 /// sisal::run(|| {
-///     let (sender, receiver) = sisal::chan::ordered(1);
+///     let (sender, mut receiver) = sisal::chan::ordered(1);
 ///     sender.send(|| 7).unwrap();
 ///     let result: sisal::chan::OrderedRecvFuture<'_, i32> = receiver.recv_async();
 ///     assert_eq!(sisal::block_on(result).unwrap(), 7);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 /// ```
 /// let (sender, mut receiver) = sisal::chan::watch(1);
 /// let change: sisal::chan::ChangedFuture<'_, i32> = receiver.changed_async();
-/// sender.send(2).unwrap();
+/// sender.send(2);
 /// assert!(sisal::block_on(change).is_ok());
 /// ```
 #[must_use = "a future does nothing unless it is awaited"]
