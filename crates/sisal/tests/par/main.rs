@@ -10,6 +10,7 @@ mod loops;
 mod moved;
 mod scope;
 mod sides;
+mod small;
 mod sockets;
 mod sort;
 mod work;
