@@ -1,5 +1,6 @@
 //! How many descriptors this process may have.
 
+use super::common::skip::skip;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 const SPARE: usize = 1_000;
 
 /// Raises the limit as far as that goes, and says how many connections may be open at once: as many as `wanted`, or less, which
-/// is said out loud.
+/// is a skip.
 pub(crate) fn room_for(wanted: usize) -> usize {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
@@ -16,10 +17,7 @@ pub(crate) fn room_for(wanted: usize) -> usize {
     let room = allowed.saturating_sub(SPARE).min(wanted);
     assert!(room > 0, "{allowed} descriptors are too few for any of this");
     if room < wanted {
-        // Not `eprintln`, which the test harness captures.
-        let words =
-            format!("scaled down: {room} connections in place of {wanted}, as there may be {allowed} descriptors\n");
-        let _ = std::io::Write::write_all(&mut std::io::stderr().lock(), words.as_bytes());
+        skip(&format!("{room} connections in place of {wanted}, as there may be {allowed} descriptors"));
     }
     room
 }
