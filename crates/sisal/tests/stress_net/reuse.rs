@@ -10,7 +10,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-const CONNECTIONS: usize = 100_000;
+/// With how many workers how many connections are opened, accepted and closed.
+const STORMS: [(usize, usize); 2] = [(1, 20_000), (4, 100_000)];
 /// The system keeps a port for a minute after its connection, and for one listener there are some ten thousands of them.
 const LISTENERS: usize = 10;
 /// How many clients each listener has.
@@ -38,11 +39,10 @@ fn end_of(number: usize) -> End {
 
 #[test]
 fn a_number_that_is_used_again_brings_nobody_what_was_for_another() {
-    const WORKERS: [usize; 2] = [1, 4];
     guarded(|| {
-        for workers in WORKERS {
+        for (workers, connections) in STORMS {
             let runtime = background(workers);
-            runtime.run(|| storm(rounds(CONNECTIONS) / WORKERS.len()));
+            runtime.run(|| storm(rounds(connections)));
             shut_down(runtime);
         }
     });
@@ -50,6 +50,7 @@ fn a_number_that_is_used_again_brings_nobody_what_was_for_another() {
 
 fn storm(connections: usize) {
     let each = connections / LISTENERS / CLIENTS;
+    assert_eq!(each * LISTENERS * CLIENTS, connections);
     let fibers: Vec<JoinHandle<()>> = (1..=LISTENERS as u8)
         .flat_map(|host| {
             let listener = TcpListener::bind((Ipv4Addr::new(127, 0, 0, host), 0)).unwrap();
