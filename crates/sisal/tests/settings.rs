@@ -3,6 +3,7 @@
 mod common;
 
 use common::child::{self, Ended};
+use common::rings::{has_rings, refuse_rings};
 use common::{linux, until};
 use sisal::{BuildError, Handle, Runtime, sleep, spawn};
 use std::time::Duration;
@@ -222,6 +223,22 @@ fn verbose_says_how_the_runtime_is_set_up() {
         common::fixed(2).stack_size(100 << 10).run(|| ()).unwrap();
     });
     ended.well().saying("sisal: 2 workers (up to 2), any number of fibers").saying(", files by ");
+}
+
+#[test]
+fn verbose_says_that_the_kernel_reads_files_by_itself_exactly_where_it_has_rings() {
+    let ended = child::run_in(&[("SISAL_VERBOSE", "1")], || common::fixed(1).run(|| ()).unwrap());
+    let files = if has_rings() { "io_uring and threads" } else { "threads (io_uring is refused)" };
+    ended.well().saying(&format!(", files by {files}\n"));
+}
+
+#[test]
+fn verbose_says_that_threads_read_files_where_rings_are_refused() {
+    let ended = child::run_in(&[("SISAL_VERBOSE", "1")], || {
+        refuse_rings();
+        common::fixed(1).run(|| ()).unwrap();
+    });
+    ended.well().saying(", files by threads (io_uring is refused)\n");
 }
 
 #[test]

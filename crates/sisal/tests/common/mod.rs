@@ -14,6 +14,7 @@ pub(crate) mod linux;
 pub(crate) mod overheard;
 pub(crate) mod places;
 mod quiet;
+pub(crate) mod rings;
 pub(crate) mod skip;
 pub(crate) mod storm;
 pub(crate) mod traits;

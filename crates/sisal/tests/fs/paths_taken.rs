@@ -1,9 +1,10 @@
 //! How bytes come that are not in memory, and how they go: by the ring where the kernel has one, by threads where it has none. They are
 //! the same bytes, and the other way is not gone.
-#![allow(unsafe_code, reason = "a filter for system calls is installed, a signal ignored, and a ring asked for")]
+#![allow(unsafe_code, reason = "a signal is ignored")]
 
 use crate::Folder;
 use crate::common::child;
+use crate::common::rings::{has_rings, refuse_rings};
 use crate::common::skip::skip;
 use crate::common::watchdog::guarded;
 use crate::common::{background, fixed, linux, shut_down, watched};
@@ -94,35 +95,6 @@ fn is_all_memory() -> bool {
     let folder = Folder::new();
     let system = rustix::fs::statfs(folder.join("")).unwrap();
     [0x0102_1994, 0x8584_58F6].contains(&system.f_type)
-}
-
-/// Whether this process may have a ring: whether the kernel looks at the arguments at all, which are wrong.
-fn has_rings() -> bool {
-    // SAFETY: the kernel refuses a null pointer.
-    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null::<u8>()) };
-    result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
-}
-
-/// Has the kernel refuse rings to this thread and those it starts from now on, as if it knew nothing of them.
-fn refuse_rings() {
-    let statement = |code: u32, yes, no, value| libc::sock_filter { code: code as u16, jt: yes, jf: no, k: value };
-    let mut filter = [
-        // The number of the system call.
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
-        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: the program is as long as it says, and the kernel copies it.
-    let results = unsafe {
-        [
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
-            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program),
-        ]
-    };
-    assert_eq!(results, [0, 0]);
-    assert!(!has_rings());
 }
 
 #[test]
