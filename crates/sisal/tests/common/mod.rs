@@ -7,6 +7,7 @@
 
 pub(crate) mod actors;
 pub(crate) mod child;
+pub(crate) mod filter;
 pub(crate) mod flavours;
 pub(crate) mod gate;
 pub(crate) mod late_server;

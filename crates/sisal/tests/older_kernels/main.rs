@@ -5,15 +5,13 @@ mod common;
 mod filter;
 
 use common::child::{self, Ended, SIGABRT};
+use common::filter::NO_FILTERS;
 use common::skip::skip;
 use common::{WORKERS, fixed};
 use filter::{Lacks, pretend};
 use sisal::{Builder, sleep, spawn, stack};
 use std::hint::black_box;
 use std::time::Duration;
-
-/// What a child says that can't have such a kernel.
-const NO_FILTERS: &str = "no filters of system calls";
 
 /// Calls `body`, in a child, on a kernel that lacks that.
 fn on_kernel(lacks: Lacks, body: impl FnOnce()) {
