@@ -94,9 +94,25 @@ pub(crate) fn run_in<F: FnOnce()>(environment: &[(&str, &str)], body: F) -> Ende
     run_with(|command| command.envs(environment.iter().copied()), body)
 }
 
+/// The same, started by another program, whose next arguments are the program and what that is given.
+#[track_caller]
+pub(crate) fn run_by<F: FnOnce()>(mut starter: Command, body: F) -> Ended {
+    starter.arg(std::env::current_exe().unwrap());
+    run_command(starter, |command| command, body)
+}
+
+/// Whether this process is a child, of whatever test.
+pub(crate) fn is_child() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
 #[track_caller]
 fn run_with<F: FnOnce()>(set_up: impl FnOnce(&mut Command) -> &mut Command, body: F) -> Ended {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    run_command(Command::new(std::env::current_exe().unwrap()), set_up, body)
+}
+
+#[track_caller]
+fn run_command<F: FnOnce()>(mut command: Command, set_up: impl FnOnce(&mut Command) -> &mut Command, body: F) -> Ended {
     // What is said to the tests is said to the child as well; what is said to runtimes is not.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"SISAL_")) {
         if name != "SISAL_FEW_ROUNDS" {
@@ -104,11 +120,6 @@ fn run_with<F: FnOnce()>(set_up: impl FnOnce(&mut Command) -> &mut Command, body
         }
     }
     set_up(&mut command);
-    run_command(command, body)
-}
-
-#[track_caller]
-fn run_command<F: FnOnce()>(command: Command, body: F) -> Ended {
     let test = test_of::<F>();
     if std::env::var_os(VARIABLE).is_some_and(|running| running == OsStr::new(&test)) {
         be_the_child(body);

@@ -9,11 +9,15 @@ mod cancel;
 mod close;
 mod convert;
 mod descriptors;
+#[cfg(target_arch = "x86_64")]
+mod looks;
 mod nonblocking;
 mod order;
 mod pipes;
 mod pollable;
 mod spread;
+mod strace;
+mod system_calls;
 mod tcp;
 mod threads;
 mod timeouts;
