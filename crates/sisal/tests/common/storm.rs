@@ -1,6 +1,8 @@
-//! Calls that are made at the same moment, as far as that can be had.
+//! Calls that are made at the same moment, as far as that can be had, and calls that are made when another has parked for certain.
 
-use sisal::{spawn_on, yield_now};
+use super::until;
+use sisal::inspect::FiberState;
+use sisal::{Handle, spawn_on, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,4 +40,19 @@ pub(crate) fn race(workers: usize, round: usize, racers: impl IntoIterator<Item 
 /// Makes a racer of a closure.
 pub(crate) fn racer(f: impl FnOnce() + Send + 'static) -> Racer {
     Box::new(f)
+}
+
+/// Lets one park, and another run when it has, on another worker if there is one; waits for the ends of both.
+#[track_caller]
+pub(crate) fn once_parked(workers: usize, round: usize, waits: Racer, wakes: Racer) {
+    let handle = Handle::current().expect("there are fibers");
+    let waiter = spawn_on(round % workers, waits);
+    let id = waiter.id();
+    let waker = spawn_on((round + 1) % workers, move || {
+        let is_parked = || handle.dump_without_traces().fiber(id).map(|fiber| fiber.state) == Some(FiberState::Parked);
+        until(is_parked);
+        wakes();
+    });
+    waiter.join().unwrap();
+    waker.join().unwrap();
 }

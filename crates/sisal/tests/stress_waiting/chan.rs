@@ -2,7 +2,7 @@
 
 use crate::common::flavours::{FLAVOURS, Flavour};
 use crate::common::places::{self, Place};
-use crate::common::storm::{race, racer};
+use crate::common::storm::{once_parked, race, racer};
 use crate::common::{in_background, in_main_fiber, rounds, until, with_workers};
 use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded};
 use sisal::{join_all, spawn, spawn_on, yield_now};
@@ -51,6 +51,63 @@ fn a_wake_that_comes_after_its_receiver_has_parked_is_not_lost() {
                 // A rendezvous takes an item without waiting only when the receiver can be found.
                 let send = move || until(|| tx.try_send(round).is_ok());
                 race(workers, round, [racer(move || assert_eq!(rx.recv(), Ok(round))), racer(send)]);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_receiver_that_is_parked_for_all_to_see_is_woken_by_a_send() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for round in 0..rounds(1_200) {
+                let (tx, rx) = FLAVOURS[round % FLAVOURS.len()].make();
+                let receive = racer(move || assert_eq!(rx.recv(), Ok(round)));
+                once_parked(workers, round, receive, racer(move || tx.send(round).unwrap()));
+            }
+        });
+    });
+}
+
+#[test]
+fn a_sender_that_is_parked_for_all_to_see_is_woken_by_a_receive() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for round in 0..rounds(1_200) {
+                // Of a rendezvous a receiver, of the others room is what is waited for.
+                let capacity = round % 3;
+                let (tx, rx) = bounded(capacity);
+                (0..capacity).for_each(|_| tx.send(usize::MAX).unwrap());
+                let receive = move || {
+                    (0..capacity).for_each(|_| assert_eq!(rx.recv(), Ok(usize::MAX)));
+                    assert_eq!(rx.recv(), Ok(round));
+                };
+                once_parked(workers, round, racer(move || tx.send(round).unwrap()), racer(receive));
+            }
+        });
+    });
+}
+
+/// One place is enough: nobody receives more before the sender has gone on.
+#[test]
+fn a_sender_that_is_parked_for_all_to_see_is_woken_by_a_single_place() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for round in 0..rounds(1_200) {
+                let (tx, rx) = bounded(1 + round % 3);
+                while tx.try_send(usize::MAX).is_ok() {}
+                let sent = Arc::new(AtomicBool::new(false));
+                let is_sent = Arc::clone(&sent);
+                let send = move || {
+                    tx.send(round).unwrap();
+                    sent.store(true, Ordering::Relaxed);
+                };
+                let receive = move || {
+                    assert_eq!(rx.recv(), Ok(usize::MAX));
+                    until(|| is_sent.load(Ordering::Relaxed));
+                    assert_eq!(rx.iter().last(), Some(round));
+                };
+                once_parked(workers, round, racer(send), racer(receive));
             }
         });
     });

@@ -2,7 +2,7 @@
 
 use crate::common::flavours::FLAVOURS;
 use crate::common::places::{self, Place};
-use crate::common::storm::{race, racer};
+use crate::common::storm::{once_parked, race, racer};
 use crate::common::{in_background, in_main_fiber, rounds, until, with_workers};
 use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded, broadcast, never, oneshot, watch};
 use sisal::{Select, join_all, select, spawn, spawn_on};
@@ -161,6 +161,55 @@ fn a_wake_that_comes_after_its_select_has_parked_is_not_lost() {
                     assert_eq!(received, Ok(round));
                 };
                 race(workers, round, [racer(receive), racer(move || drop(send()))]);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_select_that_is_parked_for_all_to_see_is_woken_by_a_send() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for round in 0..rounds(1_200) {
+                let flavour = FLAVOURS[round % FLAVOURS.len()];
+                let ((tx1, rx1), (tx2, rx2)) = (flavour.make(), flavour.make());
+                let (keep, tx) = if round / 4 % 2 == 0 { (tx1, tx2) } else { (tx2, tx1) };
+                let receive = racer(move || {
+                    let received = select! {
+                        recv(rx1) -> received => received,
+                        recv(rx2) -> received => received,
+                    };
+                    assert_eq!(received, Ok(round));
+                });
+                once_parked(workers, round, receive, racer(move || tx.send(round).unwrap()));
+                drop(keep);
+            }
+        });
+    });
+}
+
+#[test]
+fn a_select_that_is_parked_for_all_to_see_is_woken_by_a_receive() {
+    with_workers(|workers| {
+        in_main_fiber(workers, || {
+            for round in 0..rounds(1_200) {
+                let capacity = round % 3;
+                let ends = [bounded(capacity), bounded(capacity)];
+                ends.iter().for_each(|(tx, _)| (0..capacity).for_each(|_| tx.send(usize::MAX).unwrap()));
+                let [(tx1, rx1), (tx2, rx2)] = ends;
+                let (keep, rx) = if round / 3 % 2 == 0 { (rx1, rx2) } else { (rx2, rx1) };
+                let send = racer(move || {
+                    select! {
+                        send(tx1, round) -> sent => sent.unwrap(),
+                        send(tx2, round) -> sent => sent.unwrap(),
+                    }
+                });
+                let receive = racer(move || {
+                    (0..capacity).for_each(|_| assert_eq!(rx.recv(), Ok(usize::MAX)));
+                    assert_eq!(rx.recv(), Ok(round));
+                });
+                once_parked(workers, round, send, receive);
+                assert_eq!(keep.try_iter().count(), capacity, "nothing was sent there");
             }
         });
     });
