@@ -1,22 +1,22 @@
 //! Every call of a channel for work, from fibers and from threads, and what a close, a cancel or a panic does to it.
 
 use crate::common::gate::Gate;
-use crate::common::places::{everywhere, join_all, settle};
-use crate::common::{LONG, background, fixed, in_fiber_of_each, shut_down, until, watchdog, with_workers};
+use crate::common::places::{Place, everywhere, everywhere_with_a_runtime, join_all, settle};
+use crate::common::{LONG, background, fixed, shut_down, until, watchdog, with_workers};
 use sisal::chan::{
     OrderedReceiver, OrderedRecvError, OrderedRecvTimeoutError, OrderedSender, OrderedTryRecvError, SendError,
     SendTimeoutError, TrySendError, ordered,
 };
-use sisal::{CancelToken, Cause, in_fiber, spawn, yield_now};
+use sisal::{CancelToken, Cause, in_fiber, yield_now};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A channel in which there is one piece of work that ends when the gate is opened, and returns 0.
-fn with_one_at(gate: &Gate, capacity: usize) -> (OrderedSender<i32>, OrderedReceiver<i32>) {
-    let (tx, rx) = ordered(capacity);
+/// A channel of the runtime in which there is one piece of work that ends when the gate is opened, and returns 0.
+fn with_one_at(place: &Place, gate: &Gate, capacity: usize) -> (OrderedSender<i32>, OrderedReceiver<i32>) {
+    let (tx, rx) = place.inside(move || ordered(capacity));
     let way = gate.way();
     tx.send(move || way.pass().map(|()| 0).unwrap()).unwrap();
     (tx, rx)
@@ -31,30 +31,33 @@ fn fibers_and_threads_send_and_receive_and_the_work_of_each_comes_in_its_order()
     const SENDERS: usize = 3;
     const EACH: usize = 40;
     everywhere(|place| {
-        let (tx, rx) = ordered(4);
-        let senders = place.crowd(SENDERS, |sender| {
-            let tx = tx.clone();
-            move || (0..EACH).for_each(|number| tx.send(move || (sender, number)).unwrap())
-        });
-        drop(tx);
-        let rx = Arc::new(rx);
-        let receivers = place.crowd(2, |_| {
-            let rx = Arc::clone(&rx);
-            move || rx.iter().map(Result::unwrap).collect::<Vec<_>>()
-        });
-        join_all(senders);
-        let received = join_all(receivers);
-        for sender in 0..SENDERS {
-            let of_it = |results: &Vec<(usize, usize)>| {
-                let all = results.iter().filter(|result| result.0 == sender);
-                all.map(|result| result.1).collect::<Vec<_>>()
-            };
-            let mut all: Vec<_> = received.iter().map(of_it).inspect(|numbers| assert!(numbers.is_sorted())).collect();
-            let mut all: Vec<_> = all.drain(..).flatten().collect();
-            all.sort_unstable();
-            assert_eq!(all, (0..EACH).collect::<Vec<_>>());
+        // Of the runtime, and of nobody where the body is a thread.
+        for (tx, rx) in [place.inside(|| ordered(4)), ordered(4)] {
+            let senders = place.crowd(SENDERS, |sender| {
+                let tx = tx.clone();
+                move || (0..EACH).for_each(|number| tx.send(move || (sender, number)).unwrap())
+            });
+            drop(tx);
+            let rx = Arc::new(rx);
+            let receivers = place.crowd(2, |_| {
+                let rx = Arc::clone(&rx);
+                move || rx.iter().map(Result::unwrap).collect::<Vec<_>>()
+            });
+            join_all(senders);
+            let received = join_all(receivers);
+            for sender in 0..SENDERS {
+                let of_it = |results: &Vec<(usize, usize)>| {
+                    let all = results.iter().filter(|result| result.0 == sender);
+                    all.map(|result| result.1).collect::<Vec<_>>()
+                };
+                let mut all: Vec<_> =
+                    received.iter().map(of_it).inspect(|numbers| assert!(numbers.is_sorted())).collect();
+                let mut all: Vec<_> = all.drain(..).flatten().collect();
+                all.sort_unstable();
+                assert_eq!(all, (0..EACH).collect::<Vec<_>>());
+            }
+            assert!(rx.is_empty() && rx.is_closed());
         }
-        assert!(rx.is_empty() && rx.is_closed());
     });
 }
 
@@ -139,8 +142,8 @@ fn a_panic_in_what_the_sender_does_itself_is_its_own_and_takes_no_room() {
 
 #[test]
 fn a_panic_is_an_error_in_its_place_by_whatever_call_it_is_received() {
-    in_fiber_of_each(|| {
-        let (tx, rx) = ordered(6);
+    everywhere_with_a_runtime(|place| {
+        let (tx, rx) = place.inside(|| ordered(6));
         for number in 0..6 {
             tx.send(move || if number % 2 == 0 { panic!("on purpose: {number}") } else { number }).unwrap();
         }
@@ -216,9 +219,9 @@ fn a_send_that_has_a_time_gives_the_work_back_when_it_is_over_and_not_before() {
 
 #[test]
 fn trying_to_receive_gives_nothing_before_its_turn_though_later_work_is_done() {
-    in_fiber_of_each(|| {
+    everywhere_with_a_runtime(|place| {
         let gate = Gate::closed();
-        let (tx, rx) = with_one_at(&gate, 2);
+        let (tx, rx) = with_one_at(place, &gate, 2);
         let done = Arc::new(AtomicUsize::new(0));
         let told = Arc::clone(&done);
         tx.send(move || told.fetch_add(1, Ordering::SeqCst) as i32 + 1).unwrap();
@@ -249,9 +252,9 @@ fn until_two(rx: &OrderedReceiver<i32>, received: &mut Vec<i32>) {
 
 #[test]
 fn a_receive_whose_time_is_over_leaves_the_result_to_the_next() {
-    in_fiber_of_each(|| {
+    everywhere_with_a_runtime(|place| {
         let gate = Gate::closed();
-        let (tx, rx) = with_one_at(&gate, 1);
+        let (tx, rx) = with_one_at(place, &gate, 1);
         let start = Instant::now();
         assert!(matches!(rx.recv_timeout(Duration::from_millis(1)), Err(OrderedRecvTimeoutError::TimedOut)));
         let then = Instant::now() + Duration::from_millis(1);
@@ -267,17 +270,17 @@ fn a_receive_whose_time_is_over_leaves_the_result_to_the_next() {
 
 #[test]
 fn while_one_waits_for_its_turn_another_that_tries_gets_nothing() {
-    in_fiber_of_each(|| {
+    everywhere_with_a_runtime(|place| {
         let gate = Gate::closed();
-        let (_tx, rx) = with_one_at(&gate, 1);
+        let (_tx, rx) = with_one_at(place, &gate, 1);
         let rx = Arc::new(rx);
         let other = Arc::clone(&rx);
-        let patient = spawn(move || other.recv().unwrap());
+        let patient = place.spawn(move || other.recv().unwrap());
         settle();
         assert!(is_empty(rx.try_recv()));
         assert!(matches!(rx.recv_timeout(Duration::from_millis(1)), Err(OrderedRecvTimeoutError::TimedOut)));
         gate.open();
-        assert_eq!(patient.join().unwrap(), 0);
+        assert_eq!(patient.join(), 0);
     });
 }
 
@@ -361,18 +364,18 @@ fn a_cancelled_send_gives_the_work_back_and_takes_no_room() {
 
 #[test]
 fn a_cancelled_receive_leaves_the_result_and_work_is_not_cancelled_with_its_sender() {
-    in_fiber_of_each(|| {
+    everywhere_with_a_runtime(|place| {
         let (gate, token) = (Gate::closed(), CancelToken::new());
-        let (tx, rx) = token.run(|| with_one_at(&gate, 1));
+        let (tx, rx) = token.run(|| with_one_at(place, &gate, 1));
         let (rx, inner) = (Arc::new(rx), token.clone());
         let other = Arc::clone(&rx);
-        let receiver = spawn(move || match inner.run(|| other.recv()) {
+        let receiver = place.spawn(move || match inner.run(|| other.recv()) {
             Err(OrderedRecvError::Cancelled(cancelled)) => cancelled.cause,
             other => panic!("{other:?}"),
         });
         settle();
         token.cancel();
-        assert_eq!((receiver.join().unwrap(), tx.len()), (Cause::Request, 1));
+        assert_eq!((receiver.join(), tx.len()), (Cause::Request, 1));
         gate.open();
         assert_eq!(rx.recv().unwrap(), 0);
     });
@@ -386,7 +389,9 @@ fn at_the_limit_of_fibers_sends_wait_as_long_as_they_may_and_leave_nothing_behin
             // The body is one of the two.
             runtime.run(|| {
                 let gate = Gate::closed();
-                let (tx, rx) = with_one_at(&gate, 4);
+                let (tx, rx) = ordered(4);
+                let way = gate.way();
+                tx.send(move || way.pass().map(|()| 0).unwrap()).unwrap();
                 assert!(tx.try_send(|| 1).unwrap_err().is_full());
                 assert!(tx.send_timeout(|| 1, Duration::from_millis(1)).unwrap_err().is_timed_out());
                 let token = CancelToken::new();
@@ -434,9 +439,9 @@ fn senders_are_counted() {
 
 #[test]
 fn an_iterator_that_does_not_wait_ends_before_what_is_not_done() {
-    in_fiber_of_each(|| {
+    everywhere_with_a_runtime(|place| {
         let gate = Gate::closed();
-        let (tx, rx) = with_one_at(&gate, 3);
+        let (tx, rx) = with_one_at(place, &gate, 3);
         (1..=2).for_each(|number| tx.send(move || number).unwrap());
         assert!(rx.try_iter().next().is_none());
         gate.open();

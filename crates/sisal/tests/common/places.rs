@@ -6,7 +6,7 @@
 use super::child::test_of;
 use super::watchdog::Watchdog;
 use super::{background, shut_down, until};
-use sisal::{Handle, JoinHandle, yield_now};
+use sisal::{Handle, JoinHandle, in_fiber, yield_now};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -43,13 +43,14 @@ pub(crate) enum Actor<T> {
 pub(crate) fn everywhere<F: Fn(&Place) + Send + Sync>(body: F) {
     let test = test_of::<F>();
     let body: &Body<'_> = &body;
-    for cast in [Cast::Fibers, Cast::FiberWithBoth, Cast::ThreadWithBoth] {
-        for workers in WORKERS {
-            with_runtime(&test, cast, workers, body);
-        }
-    }
+    with_runtimes(&test, body);
     let _watchdog = Watchdog::over_test(&test, "threads");
     body(&Place::new(Cast::Threads, None));
+}
+
+/// Runs `body` in every place where there is a runtime: for what needs one, to have it do something.
+pub(crate) fn everywhere_with_a_runtime<F: Fn(&Place) + Send + Sync>(body: F) {
+    with_runtimes(&test_of::<F>(), &body);
 }
 
 /// What a test does in a place.
@@ -60,6 +61,14 @@ pub(crate) fn mixed<F: Fn(&Place) + Send + Sync>(workers: usize, body: F) {
     let test = test_of::<F>();
     with_runtime(&test, Cast::FiberWithBoth, workers, &body);
     with_runtime(&test, Cast::ThreadWithBoth, workers, &body);
+}
+
+fn with_runtimes(test: &str, body: &Body<'_>) {
+    for cast in [Cast::Fibers, Cast::FiberWithBoth, Cast::ThreadWithBoth] {
+        for workers in WORKERS {
+            with_runtime(test, cast, workers, body);
+        }
+    }
 }
 
 fn with_runtime(test: &str, cast: Cast, workers: usize, body: &Body<'_>) {
@@ -78,9 +87,40 @@ impl Place {
         Place { cast, runtime, spawned: AtomicUsize::new(0) }
     }
 
+    /// Calls `f` inside of the runtime, if there is one, wherever the body is.
+    #[track_caller]
+    pub(crate) fn inside<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        match &self.runtime {
+            Some(runtime) if !in_fiber() => runtime.spawn(f).join().unwrap(),
+            _ => f(),
+        }
+    }
+
     /// Starts an actor.
     #[track_caller]
     pub(crate) fn spawn<F, T>(&self, f: F) -> Actor<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.start(f, |runtime, f| runtime.spawn(f))
+    }
+
+    /// The same; one that is a fiber runs on the worker of this number, as far as there are so many.
+    #[track_caller]
+    pub(crate) fn spawn_on<F, T>(&self, worker: usize, f: F) -> Actor<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.start(f, |runtime, f| runtime.spawn_on(worker % runtime.base_workers(), f))
+    }
+
+    fn start<F, T>(&self, f: F, spawn: impl FnOnce(&Handle, F) -> JoinHandle<T>) -> Actor<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
@@ -93,7 +133,7 @@ impl Place {
             Cast::Threads => false,
         });
         match runtime {
-            Some(runtime) => Actor::Fiber(runtime.spawn(f)),
+            Some(runtime) => Actor::Fiber(spawn(runtime, f)),
             None => Actor::Thread(thread::spawn(f)),
         }
     }
