@@ -1,7 +1,10 @@
 //! What is compressed here is expanded by everybody, and the other way round.
 
-use crate::program::{Directory, have, skip};
+use crate::program::{Directory, Program, Watchdog, have, skip};
 use crate::samples::{BLOCK, corpus, random, text};
+use rustix::process::Pid;
+use std::io::Read;
+use std::process::Stdio;
 
 /// Python that expands its input by what the argument says.
 const PYTHON_EXPANDS: &str = "import sys, zlib, gzip
@@ -9,6 +12,16 @@ data, how = sys.stdin.buffer.read(), sys.argv[1]
 if how == 'gzip': out = gzip.decompress(data)
 elif how == 'one': out = zlib.decompress(data, 31)
 elif how == 'zlib': out = zlib.decompress(data)
+elif how == 'members':
+    parts, at = [], 0
+    while at < len(data):
+        member = zlib.decompressobj(31)
+        while not member.eof:
+            part = data[at:at + 4096]
+            assert part, 'the last member is cut short'
+            parts.append(member.decompress(part))
+            at += len(part) - len(member.unused_data)
+    out = b''.join(parts)
 else: out = zlib.decompress(data, -15)
 sys.stdout.buffer.write(out)";
 
@@ -131,24 +144,63 @@ fn compressing_twice_and_expanding_twice_changes_nothing() {
     same(&directory.gz(&["-d"]).input(&directory.gz(&["-d"]).input(&twice).output()).output(), &bytes, "text");
 }
 
-#[test]
-fn thousands_of_small_members_are_one_file() {
-    let directory = Directory::new();
+/// Thousands of small members, of which each was made by itself; what is in them, and they.
+fn small_members(count: usize, pack: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let parts: Vec<Vec<u8>> = vec![Vec::new(), b"x".to_vec(), text(100, 1), random(1_000, 2)];
-    let packed: Vec<Vec<u8>> = parts.iter().map(|part| directory.gz(&["-n"]).input(part).output()).collect();
+    let packed: Vec<Vec<u8>> = parts.iter().map(|part| pack(part)).collect();
     let mut random = fastrand::Rng::with_seed(3);
     let (mut whole, mut members) = (Vec::new(), Vec::new());
-    for _ in 0..20_000 {
+    for _ in 0..count {
         let number = random.usize(..parts.len());
         whole.extend(&parts[number]);
         members.extend(&packed[number]);
     }
+    (whole, members)
+}
+
+#[test]
+fn thousands_of_small_members_are_one_file() {
+    let directory = Directory::new();
+    let (whole, members) = small_members(20_000, |part| directory.gz(&["-n"]).input(part).output());
     same(&directory.gz(&["-d"]).input(&members).output(), &whole, "mixed members");
-    let empty = packed[0].repeat(100_000);
+    let empty = directory.gz(&["-n"]).output().repeat(100_000);
     same(&directory.gz(&["-d"]).input(&empty).output(), b"", "empty members");
     directory.write("members.gz", &members);
     let listed = String::from_utf8(directory.gz(&["-l", "members.gz"]).output()).unwrap();
     assert!(listed.contains(&format!(" {} ", whole.len())), "{listed}");
+}
+
+#[test]
+fn others_expand_thousands_of_small_members_that_were_made_here() {
+    let directory = Directory::new();
+    let (whole, members) = small_members(5_000, |part| directory.gz(&["-n"]).input(part).output());
+    let programs: [(&str, &[&str]); 4] = [
+        ("gzip", &["-dc"]),
+        ("pigz", &["-dc"]),
+        ("python3", &["-c", PYTHON_EXPANDS, "gzip"]),
+        ("python3", &["-c", PYTHON_EXPANDS, "members"]),
+    ];
+    for (program, arguments) in programs.into_iter().filter(|(program, _)| have(program)) {
+        let expanded = directory.program(program, arguments).input(&members).output();
+        same(&expanded, &whole, &format!("{program} {arguments:?}"));
+    }
+}
+
+#[test]
+fn thousands_of_small_members_that_gzip_has_made_are_expanded_here() {
+    if !have("gzip") {
+        return;
+    }
+    let directory = Directory::new();
+    let (whole, members) = small_members(20_000, |part| directory.program("gzip", &["-nc"]).input(part).output());
+    same(&directory.gz(&["-dc"]).input(&members).output(), &whole, "one by one");
+    // By a single call, each member with a name and a time.
+    let names: Vec<String> = (0..3_000).map(|number| format!("file {number}")).collect();
+    let contents: Vec<Vec<u8>> = (0..).zip(&names).map(|(seed, _)| text(seed as usize % 500, seed)).collect();
+    names.iter().zip(&contents).for_each(|(name, content)| _ = directory.write(name, content));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let members = directory.program("gzip", &[&["-c"], &names[..]].concat()).output();
+    same(&directory.gz(&["-dc"]).input(&members).output(), &contents.concat(), "many files");
 }
 
 #[test]
@@ -186,9 +238,30 @@ fn lengths_beyond_32_bits_are_told_modulo_2_32() {
     directory.gz(&["-t", "big.gz"]).output();
     let listed = String::from_utf8(directory.gz(&["-l", "big.gz"]).output()).unwrap();
     assert!(listed.contains(&format!(" {LENGTH} ")), "{listed}");
-    if have("gzip") {
-        directory.program("gzip", &["-t", "big.gz"]).output();
+    assert_eq!(zeros_of(directory.gz(&["-dc", "big.gz"])), LENGTH);
+    for program in ["gzip", "pigz"].into_iter().filter(|program| have(program)) {
+        assert_eq!(zeros_of(directory.program(program, &["-dc", "big.gz"])), LENGTH, "{program}");
     }
+}
+
+/// How much a program writes, which are all zeros, and are kept by nobody.
+fn zeros_of(program: Program) -> u64 {
+    const AT_ONCE: usize = 1 << 16;
+    let mut child = program.pipe(Stdio::null());
+    let watchdog = Watchdog::over(Pid::from_child(&child));
+    let (mut output, mut bytes, mut length) = (child.stdout.take().unwrap(), vec![0; AT_ONCE], 0);
+    loop {
+        let count = output.read(&mut bytes).unwrap();
+        if count == 0 {
+            break;
+        }
+        assert!(bytes[..count] == [0; AT_ONCE][..count], "after {length} bytes");
+        length += count as u64;
+    }
+    let status = child.wait().unwrap();
+    drop(watchdog);
+    assert!(status.success(), "{status}");
+    length
 }
 
 #[test]
