@@ -1,10 +1,12 @@
 //! Settings: the builder first, then the environment, then defaults; what makes no sense is an error that says so.
 
 mod common;
+#[path = "common/kernel/mod.rs"]
+mod kernel;
 
 use common::child::{self, Ended};
-use common::rings::{has_rings, refuse_rings};
 use common::{linux, until};
+use kernel::rings::{has_rings, refuse_rings};
 use sisal::{BuildError, Handle, Runtime, sleep, spawn};
 use std::time::Duration;
 

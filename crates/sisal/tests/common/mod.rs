@@ -7,7 +7,6 @@
 
 pub(crate) mod actors;
 pub(crate) mod child;
-pub(crate) mod filter;
 pub(crate) mod flavours;
 pub(crate) mod gate;
 pub(crate) mod late_server;
@@ -15,7 +14,6 @@ pub(crate) mod linux;
 pub(crate) mod overheard;
 pub(crate) mod places;
 mod quiet;
-pub(crate) mod rings;
 pub(crate) mod skip;
 pub(crate) mod storm;
 pub(crate) mod traits;

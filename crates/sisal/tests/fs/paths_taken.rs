@@ -4,10 +4,10 @@
 
 use crate::Folder;
 use crate::common::child;
-use crate::common::rings::{has_rings, refuse_rings};
 use crate::common::skip::skip;
 use crate::common::watchdog::guarded;
 use crate::common::{background, fixed, linux, shut_down, watched};
+use crate::kernel::rings::{has_rings, refuse_rings};
 use rustix::fs::{Advice, fadvise};
 use sisal::fs::File;
 use sisal::join_all;

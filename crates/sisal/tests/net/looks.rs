@@ -7,8 +7,8 @@
 
 use crate::common::background;
 use crate::common::child::run;
-use crate::common::filter::{Filter, NO_FILTERS, Test};
 use crate::common::skip::skip;
+use crate::kernel::filter::{Filter, NO_FILTERS, Test};
 use crate::system_calls::{connected, wait_for_a_byte};
 use sisal::{spawn_local, yield_now};
 use std::arch::asm;

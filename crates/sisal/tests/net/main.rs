@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/kernel/mod.rs"]
+mod kernel;
 
 mod addresses;
 mod bidirectional;

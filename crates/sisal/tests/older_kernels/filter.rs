@@ -1,6 +1,6 @@
 //! The kernel as it was before it could do this or that: calls for it fail as they did then.
 
-use crate::common::filter::{Filter, Test};
+use crate::kernel::filter::{Filter, Test};
 use std::io;
 
 /// What an older kernel, or one short of mappings, does not do.

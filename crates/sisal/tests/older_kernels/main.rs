@@ -3,12 +3,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod filter;
+#[path = "../common/kernel/mod.rs"]
+mod kernel;
 
 use common::child::{self, Ended, SIGABRT};
-use common::filter::NO_FILTERS;
 use common::skip::skip;
 use common::{WORKERS, fixed};
 use filter::{Lacks, pretend};
+use kernel::filter::NO_FILTERS;
 use sisal::{Builder, sleep, spawn, stack};
 use std::hint::black_box;
 use std::time::Duration;
