@@ -12,7 +12,7 @@
 //!
 //! Both counts are in one word, so of two that come at once one sees the other: a worker never meets a slow one in the kernel. Quick ones
 //! meet only each other, and sleep for no longer than a copy takes. (And those who use the position without counting themselves: there a worker may
-//! sleep behind a read of any length. That a file may have such users is most often not so, and a thread for each read costs ten times as much.)
+//! sleep behind a read of any length. That a file may have such users is most often not so, and a thread for each read would cost them all.)
 
 use crate::fiber::in_fiber;
 use crate::prim::atomic::{AtomicU64, Ordering};
