@@ -42,10 +42,10 @@ fn write(arms: &Arms, tokens: &[TokenTree]) -> TokenStream {
     group(&mut output, Delimiter::Parenthesis, |tuple| {
         for (_, arm) in channels() {
             let inside = contents(&tokens[arm.arguments]);
-            if !is_borrowed_mutably(&inside) {
+            let end = arm.operation.channel_end(&inside);
+            if !is_borrowed_mutably(&inside[..end]) {
                 code(tuple, "&");
             }
-            let end = arm.operation.channel_end(&inside);
             group(tuple, Delimiter::Parenthesis, |channel| copy_expression(channel, &inside[..end]));
             code(tuple, ",");
         }
@@ -72,16 +72,16 @@ fn write_choice(output: &mut TokenStream, arms: &Arms, tokens: &[TokenTree]) {
     code(output, "let __sisal_chosen =");
     group(output, Delimiter::Brace, |choice| {
         for (number, arm) in arms.operations.iter().enumerate() {
+            let inside = contents(&tokens[arm.arguments]);
             let function = match arm.operation {
                 Operation::Send => "send",
-                _ if is_borrowed_mutably(&contents(&tokens[arm.arguments])) => "recv_mut",
+                operation if is_borrowed_mutably(&inside[..operation.channel_end(&inside)]) => "recv_mut",
                 _ => "recv",
             };
             code(choice, &format!("let mut __sisal_arm_{number} = ::sisal::select::hidden::{function}"));
             group(choice, Delimiter::Parenthesis, |arguments| {
                 code(arguments, &format!("__sisal_channel_{number},"));
                 if arm.operation == Operation::Send {
-                    let inside = contents(&tokens[arm.arguments]);
                     let value = arm.operation.channel_end(&inside) + 1;
                     copy_expression(arguments, &inside[value..]);
                 }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
 
-/// The kernel keeps so much free below the stack of a process's first thread, and other libraries guard theirs by less.
+/// The kernel keeps so much free below the stack of a process's first thread.
 const GAP: usize = 1 << 20;
 
 /// A page, of the largest size there is: an old C library counts the guard as part of the stack.
@@ -22,6 +22,8 @@ const PAGE: usize = 64 << 10;
 pub struct ThreadStack {
     low: usize,
     size: usize,
+    /// What lies below it, and is no memory.
+    guard: usize,
 }
 
 impl ThreadStack {
@@ -32,14 +34,16 @@ impl ThreadStack {
         if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
             return None;
         }
-        let (mut low, mut size) = (ptr::null_mut::<c_void>(), 0);
-        // SAFETY: written above, and not used after it is destroyed.
-        let failed = unsafe {
-            let failed = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size);
+        let (mut low, mut size, mut guard) = (ptr::null_mut::<c_void>(), 0, 0);
+        // SAFETY: written above, and not used after it is destroyed. The two numbers are those of the caller.
+        let (failed, is_first) = unsafe {
+            let failed = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut low, &raw mut size) != 0
+                || libc::pthread_attr_getguardsize(attributes.as_ptr(), &raw mut guard) != 0;
             libc::pthread_attr_destroy(attributes.as_mut_ptr());
-            failed
+            (failed, libc::getpid() == libc::gettid())
         };
-        (failed == 0).then(|| ThreadStack { low: low.addr(), size })
+        let guard = if is_first { GAP } else { guard };
+        (!failed).then(|| ThreadStack { low: low.addr(), size, guard })
     }
 
     /// How many bytes it has.
@@ -53,6 +57,6 @@ impl ThreadStack {
     }
 
     fn end(&self) -> Range<usize> {
-        self.low.saturating_sub(GAP)..self.low + PAGE.min(self.size / 2)
+        self.low.saturating_sub(self.guard)..self.low + PAGE.min(self.size / 2)
     }
 }

@@ -26,6 +26,7 @@ use crate::prim::reason::{Place, Reason};
 use crate::prim::wake_timer::wake_at;
 use crate::sched::worker;
 use rustix::event::epoll::CreateFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -147,7 +148,7 @@ impl Source {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if let Some(baton) = baton.take() {
                         baton.drop_it();
-                        if in_vain.is_over_and_over() {
+                        if in_vain.is_over_and_over(self.as_fd(), direction) {
                             match self.pause(in_vain.pauses(request)) {
                                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                                     break self.try_late(error, op);
@@ -397,16 +398,26 @@ impl InVain {
         self.began = if in_fiber() { Moment::NEVER } else { Moment::now() };
     }
 
-    /// The wait that has ended was for nothing, and so were those before.
-    fn is_over_and_over(&mut self) -> bool {
+    /// The wait that has ended was for nothing, and so were those before; and the next would be. (Where many wait for little, others were quicker.)
+    fn is_over_and_over(&mut self, fd: BorrowedFd<'_>, direction: Direction) -> bool {
         let is_at_once = self.began != Moment::NEVER && Moment::now().since(self.began) < AT_ONCE;
         self.times = if is_at_once { self.times + 1 } else { 0 };
-        self.times >= MOST_IN_VAIN
+        let is_in_vain = self.times >= MOST_IN_VAIN && is_said_to_be_ready(fd, direction);
+        if !is_in_vain {
+            self.pauses = None;
+        }
+        is_in_vain
     }
 
     fn pauses(&mut self, request: &Request) -> &mut Pauses {
         self.pauses.get_or_insert_with(|| Pauses::new(request.reason, request.deadline, request.place))
     }
+}
+
+fn is_said_to_be_ready(fd: BorrowedFd<'_>, direction: Direction) -> bool {
+    let flags = if direction == Direction::Write { PollFlags::OUT } else { PollFlags::IN };
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&at_once)).is_ok_and(|ready| ready != 0)
 }
 
 /// There is no way to hear of events now: waits for a moment.

@@ -31,7 +31,7 @@ pub(crate) trait PollStream {
 
     fn poll_send_vectored(&self, context: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let wanted = wanted_of(bufs);
-        if wanted == 0 {
+        if wanted == 0 && !self.socket().source.is_closed() {
             return Poll::Ready(Ok(0));
         }
         poll(self.socket(), Direction::Write, wanted, context, |fd| send_vectored(fd, bufs))

@@ -45,7 +45,7 @@ where
     nursery.roster.come();
     let (given, value) = Handover::pair();
     let task = Task { parts: MaybeUninit::new((f, given)), nursery: NonNull::from(nursery) };
-    let options = Options { is_part: nursery.is_whole() || nursery.node().is_shielded(), ..options };
+    let options = Options { is_part: nursery.are_parts(), ..options };
     // SAFETY: the closure and its value live as long as the nursery, which does not end before the task has. They may go where they are going by
     // the caller's promise, and errors because they are `Send`.
     match unsafe { launch(nursery.runtime(), options, place, move || task.run()) } {

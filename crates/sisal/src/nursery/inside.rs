@@ -50,6 +50,8 @@ pub struct Nursery<'scope, 'env: 'scope, E: 'env> {
     /// INVARIANT: outlives the nursery.
     runtime: Option<NonNull<Arc<Shared>>>,
     policy: Policy,
+    /// See [`are_parts`](Self::are_parts).
+    are_parts: bool,
     findings: Lock<Findings<E>>,
     closing: Closing,
     token: OnceLock<CancelToken>,
@@ -91,8 +93,10 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
         runtime: Option<NonNull<Arc<Shared>>>,
         policy: Policy,
         name: Option<Box<str>>,
+        are_parts: bool,
     ) -> Nursery<'scope, 'env, E> {
         Nursery {
+            are_parts,
             node: NonNull::from(node),
             roster: Roster::new(),
             runtime,
@@ -116,10 +120,10 @@ impl<'scope, 'env, E> Nursery<'scope, 'env, E> {
         self.runtime.map(|runtime| unsafe { runtime.as_ref() })
     }
 
-    /// Whether children are parts of one computation.
+    /// Whether children are parts of what a fiber of their runtime does that waits for them, and run also if that is stopping.
     #[inline]
-    pub(super) fn is_whole(&self) -> bool {
-        self.policy == Policy::RunAll
+    pub(super) fn are_parts(&self) -> bool {
+        self.are_parts
     }
 
     /// By what it is cancelled, if it is. Time that is up counts from that moment on.

@@ -12,7 +12,8 @@ use crate::signal;
 use crate::spawn::Handle;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 /// How a nursery is to be.
 pub(super) struct Plan {
@@ -133,10 +134,17 @@ where
     };
     let signals = ends_on_signals.then(signal::cancelling);
     let entry = Entry::Below(signals.as_ref().map(signal::Listening::node));
+    let is_opener_of_it = worker::with_fiber(|running| {
+        let own = running.map(|(worker, _)| Arc::as_ptr(worker.shared()));
+        // SAFETY: as below.
+        own.is_some_and(|own| runtime.is_some_and(|runtime| ptr::eq(Arc::as_ptr(unsafe { runtime.as_ref() }), own)))
+    });
     let (body, mut findings) = within(entry, expiry, |node| {
+        // Of others nobody would know that the runtime has not ended.
+        let are_parts = is_opener_of_it && (policy == Policy::RunAll || node.is_shielded());
         // SAFETY: the node is that of the scope we are in. The runtime is that of a handle in this frame, or of the worker of this thread,
         // which outlives all that runs on it. `end` is called below, whatever happens.
-        let nursery = unsafe { Nursery::new(node, runtime, policy, name) };
+        let nursery = unsafe { Nursery::new(node, runtime, policy, name, are_parts) };
         let body = catch_unwind(AssertUnwindSafe(|| f(&nursery).map_err(|error| nursery.failed(error)).ok()));
         if body.is_err() {
             nursery.body_panicked();

@@ -138,7 +138,8 @@ thread_local! {
 }
 
 /// Calls `f`, and wakes the tasks that it unparks only afterwards: for one who holds locks meanwhile, or whose own state is in motion. What
-/// wakers do, and the drops of what was left behind, is somebody else's code.
+/// wakers do, and the drops of what was left behind, is somebody else's code. They come one after the other, so a waker must not wait for a task that is
+/// woken with its own.
 #[cfg(not(modelled))]
 pub(crate) fn later<R>(f: impl FnOnce() -> R) -> R {
     struct Over;

@@ -1,14 +1,15 @@
 //! The end of a runtime.
 //!
-//! 1. *Stopping*: fresh fibers end as cancelled, when their turn comes. Every worker ends the cancellable waits of its
-//!    fibers once; later ones return at once. Nobody waits to spawn any more.
+//! 1. *Stopping*: fresh fibers end as cancelled, when their turn comes, but for parts of what a fiber of the runtime does that waits for them: halves of
+//!    forks, and children inside of its shield. Every worker ends the cancellable waits of its fibers once, unless they are inside of one; later ones return
+//!    at once. Nobody waits to spawn any more.
 //! 2. *Ended*: no unfinished fiber is left. Whoever sees that first says so, and the workers go.
 //!
 //! # How it is seen that none is left
 //! Spawns, and fibers that nothing is left of, are counted by each worker for itself. Sum the latter first, then the spawns: if the sums are equal, there
 //! was a moment between the two when no fiber was left, since later spawns could only make the second sum larger. No
 //! fiber can come after that moment: fibers spawn fibers, and there was none; threads outside count a spawn, fence, and look
-//! at the phase, which was Stopping before we fenced and summed. The main fiber of `run` is no part of the counts: whether it has
+//! at the phase, which was Stopping before we fenced and summed. (Parts are not asked for the phase: whoever waits for them is a fiber that is left.) The main fiber of `run` is no part of the counts: whether it has
 //! ended is looked at first.
 //!
 //! A worker looks when it is about to sleep, after its fence; the last one to fall asleep sees the counts of all others.

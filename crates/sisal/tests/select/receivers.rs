@@ -53,7 +53,7 @@ fn one_message_that_another_arm_was_chosen_before_is_still_there() {
         // As it is written, and as another macro passes it on.
         macro_rules! receives {
             ($first:expr, $second:expr) => {
-                select! { recv($first) -> received => received.is_ok(), recv($second) -> _ => false }
+                select! { recv($first,) -> received => received.is_ok(), recv($second) -> _ => false }
             };
         }
         let received = receives!(&mut receiver, rx);

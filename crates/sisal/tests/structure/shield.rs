@@ -226,6 +226,24 @@ fn the_children_of_a_nursery_inside_run_and_wait_while_the_runtime_stops() {
 }
 
 #[test]
+fn a_nursery_of_a_runtime_that_has_ended_has_no_children_even_inside() {
+    with_workers(|workers| {
+        let runtime = background(workers);
+        let handle = runtime.handle().clone();
+        shut_down(runtime);
+        let ran = AtomicBool::new(false);
+        shield(|| {
+            handle.nursery(|n| {
+                n.spawn(|| ran.store(true, Ordering::Relaxed));
+                Ok::<_, ()>(())
+            })
+        })
+        .unwrap();
+        assert!(!ran.into_inner());
+    });
+}
+
+#[test]
 fn a_nursery_inside_still_cancels_its_children_and_its_body() {
     in_fiber_of_each(|| {
         let (has_started, cancelled) = (AtomicBool::new(false), AtomicUsize::new(0));
