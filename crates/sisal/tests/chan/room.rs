@@ -45,7 +45,7 @@ fn fill(tx: &Sender<usize>) {
 #[test]
 fn a_single_place_is_enough_for_a_sender_on_whom_the_receiver_waits() {
     everywhere(|place| {
-        for _ in 0..10 {
+        for _ in 0..4 {
             let (full, sent) = (Arc::new(Event::new()), Arc::new(Event::new()));
             let (is_full, was_sent) = (full.clone(), sent.clone());
             after_a_quick_stretch(
