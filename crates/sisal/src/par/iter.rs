@@ -28,7 +28,7 @@ pub struct Par<S> {
 /// It goes over a slice (items are `&T`), a mutable slice (`&mut T`), a vector or an array by value (`T`), or a range of numbers. What is in
 /// another collection is collected into a vector first.
 ///
-/// Small loops cost nothing for being parallel, and big ones are divided as others ask for a part: there is no grain to be tuned, though
+/// Small loops cost next to nothing for being parallel (a few items of a loop not seen before may be offered to workers that have nothing to do), and big ones are divided as others ask for a part: there is no grain to be tuned, though
 /// one can be [given](Par::grain). Results are in the order of the items, whoever computed them; so a function that merges
 /// results need not be commutative, but has to be associative.
 ///
