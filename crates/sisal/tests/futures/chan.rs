@@ -55,15 +55,16 @@ fn wakers_may_wait_for_those_who_were_woken_with_their_tasks() {
     guarded(|| {
         for flavour in FLAVOURS {
             let runtime = background(1);
-            let lock: &'static sisal::sync::Mutex<()> = Box::leak(Box::default());
-            runtime.run(move || {
+            runtime.run(|| {
+                let lock = Arc::new(sisal::sync::Mutex::new(()));
                 let (sender, receiver) = flavour.make::<u32>();
-                let waker = Waker::from(Arc::new(Calls(|| drop(lock.lock()))));
+                let wanted = Arc::clone(&lock);
+                let waker = Waker::from(Arc::new(Calls(move || drop(wanted.lock()))));
                 let mut task = receiver.recv_async();
                 assert!(poll(&mut task, &waker).is_pending());
-                let fiber = receiver.clone();
+                let (fiber, held) = (receiver.clone(), Arc::clone(&lock));
                 let fiber = spawn(move || {
-                    let _guard = lock.lock();
+                    let _guard = held.lock();
                     fiber.recv()
                 });
                 while lock.try_lock().is_some() {
@@ -82,13 +83,14 @@ fn wakers_may_wait_for_those_who_were_woken_with_their_tasks() {
 fn wakers_are_not_called_by_a_fiber_that_happens_to_begin_a_wait() {
     guarded(|| {
         let runtime = background(1);
-        let lock: &'static sisal::sync::Mutex<()> = Box::leak(Box::default());
-        runtime.run(move || {
-            let callers: &'static sisal::sync::Mutex<Vec<_>> = Box::leak(Box::default());
+        runtime.run(|| {
+            let shared = Arc::new((sisal::sync::Mutex::new(()), sisal::sync::Mutex::new(Vec::new())));
+            let (lock, callers) = &*shared;
             let channels = [bounded::<u32>(0), bounded(0)];
-            let waker = Waker::from(Arc::new(Calls(|| {
-                drop(lock.lock());
-                callers.lock().push(sisal::fiber::current().map(|fiber| fiber.id()));
+            let of_waker = Arc::clone(&shared);
+            let waker = Waker::from(Arc::new(Calls(move || {
+                drop(of_waker.0.lock());
+                of_waker.1.lock().push(sisal::fiber::current().map(|fiber| fiber.id()));
             })));
             let mut tasks = channels.each_ref().map(|(_, receiver)| receiver.recv_async());
             assert!(tasks.iter_mut().all(|task| poll(task, &waker).is_pending()));
