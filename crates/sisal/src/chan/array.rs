@@ -1,4 +1,5 @@
-//! A channel with room for a fixed number of values. Sending and receiving take no lock, and one read-modify-write each.
+//! A channel with room for a fixed number of values. Sending and receiving take no lock, and one read-modify-write each; as long as one thread
+//! alone uses the channel, none.
 //!
 //! # Words
 //! Positions count the values sent and received: an index into the ring of slots, and above it the lap. They stand in two words,
@@ -34,6 +35,11 @@
 //! - *Close*: under the lock, set CLOSED by an exchange; claim all waiters.
 //! - *Cancel, deadline*: they claim the wait; the waiter takes itself off the list. Nothing has moved.
 //!
+//! # One thread alone
+//! What is called an exchange in a send and a receive is one of the [words of a lock](crate::prim::biased_lock::Others): while all that use the channel are of one
+//! thread, a load and a store under the lock below, biased to that thread. The exchanges that set and clear flags are made under the same lock. Whoever finds
+//! it full or empty, or asks how much is in it, *sees* the words first, and so does not miss what that thread has just stored.
+//!
 //! A send that has moved the tail and not yet written its stamp delays the receive at that position for a few instructions; it waits for
 //! that actively. A fiber can't be suspended in between, only its thread.
 #![allow(unsafe_code, reason = "slots are shared memory, owned by whoever moved the position past them")]
@@ -51,7 +57,7 @@ use crate::fiber::who::Who;
 use crate::park::unpark;
 use crate::prim::atomic::{AtomicUsize, Backoff, Ordering, fence};
 use crate::prim::cell::UnsafeCell;
-use crate::prim::lock::Lock;
+use crate::prim::lock::{Lock, Others};
 use crossbeam_utils::CachePadded;
 use std::mem::MaybeUninit;
 
@@ -72,6 +78,8 @@ pub(crate) struct Array<T> {
     /// From a position to the same index in the next lap.
     one_lap: usize,
     waiting: CachePadded<Lock<Waiting>>,
+    /// Whether others than one thread use the channel. INVARIANT: of the lock above.
+    others: Others,
     /// 1 if what is sent comes from outside of the runtime, whatever else happens.
     is_outside: std::sync::atomic::AtomicU8,
 }
@@ -160,6 +168,7 @@ impl<T> Array<T> {
             slots: (0..capacity).map(slot).collect(),
             one_lap: one_lap.expect("sisal: the capacity of a channel is too large"),
             waiting: CachePadded::new(Lock::new(Waiting { senders: WaitList::new(), receivers: WaitList::new() })),
+            others: Others::none(),
             is_outside: std::sync::atomic::AtomicU8::new(0),
         }
     }
@@ -228,6 +237,7 @@ impl<T> Array<T> {
     #[cold]
     #[inline(never)]
     fn pass_tail<'a>(&'a self, turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
+        self.waiting.see(&self.others);
         insist(&self.tail, turn, |word| self.try_pass_tail(word), |tail| self.fullness_at(tail))
     }
 
@@ -245,8 +255,8 @@ impl<T> Array<T> {
         }
         // ORDERING: AcqRel: pairs with the exchanges that set the flags: a receiver that set WAITED before is found in the list; and
         // with those of other senders.
-        match self.tail.compare_exchange(word, next | (word & FLAGS), Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Turn::Moved(Passed { word, slot }),
+        match self.waiting.change(&self.others, &self.tail, word, next | (word & FLAGS)) {
+            Ok(()) => Turn::Moved(Passed { word, slot }),
             Err(now) => Turn::Lost(now),
         }
     }
@@ -269,6 +279,7 @@ impl<T> Array<T> {
     #[cold]
     #[inline(never)]
     fn pass_head<'a>(&'a self, turn: Turn<'a, T>) -> Result<Passed<'a, T>, Attempt> {
+        self.waiting.see(&self.others);
         insist(&self.head, turn, |word| self.try_pass_head(word), |head| self.emptiness_at(head))
     }
 
@@ -332,8 +343,8 @@ impl<T> Array<T> {
             return if now == word { Turn::Waits(word) } else { Turn::Lost(now) };
         }
         // ORDERING: AcqRel: as in `try_pass_tail`, with the sides exchanged.
-        match self.head.compare_exchange(word, next | (word & FLAGS), Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Turn::Moved(Passed { word, slot }),
+        match self.waiting.change(&self.others, &self.head, word, next | (word & FLAGS)) {
+            Ok(()) => Turn::Moved(Passed { word, slot }),
             Err(now) => Turn::Lost(now),
         }
     }

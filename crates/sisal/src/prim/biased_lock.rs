@@ -22,6 +22,10 @@
 //! bias and leaves, or who revokes sees that it is busy and waits.
 #![allow(unsafe_code, reason = "a lock hands out access to what it guards")]
 
+mod words;
+
+pub(crate) use self::words::Others;
+
 use super::atomic::{AtomicU32, Backoff, Ordering};
 use super::thread_number::{self, ThreadNumber};
 use super::{barrier, const_fn, fork};
@@ -82,29 +86,43 @@ impl<T> Lock<T> {
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         let me = thread_number::current();
-        if self.owner.load(Ordering::Relaxed) == me {
-            self.busy.store(1, Ordering::Relaxed);
-            // ORDERING: pairs with the heavy barrier in `revoke`; see the module.
-            barrier::light();
-            if self.owner.load(Ordering::Relaxed) == me {
-                return LockGuard { lock: self, taken: &self.busy };
-            }
-            // ORDERING: Release pairs with the Acquire in `revoke`.
-            self.busy.store(0, Ordering::Release);
+        if self.try_own(me) {
+            return LockGuard { lock: self, taken: &self.busy };
         }
         self.lock_shared(me);
         LockGuard { lock: self, taken: &self.held }
     }
 
+    /// Takes the lock for `me`, the calling thread, if it is biased to that.
+    #[inline(always)]
+    fn try_own(&self, me: ThreadNumber) -> bool {
+        if self.owner.load(Ordering::Relaxed) != me {
+            return false;
+        }
+        self.busy.store(1, Ordering::Relaxed);
+        // ORDERING: pairs with the heavy barrier in `revoke`; see the module.
+        barrier::light();
+        if self.owner.load(Ordering::Relaxed) == me {
+            return true;
+        }
+        // ORDERING: Release pairs with the Acquire in `revoke`.
+        self.busy.store(0, Ordering::Release);
+        false
+    }
+
+    /// Takes the lock like everybody else; whether another thread has had it, if that can be told.
     #[inline]
-    fn lock_shared(&self, me: ThreadNumber) {
+    fn lock_shared(&self, me: ThreadNumber) -> bool {
         if !self.try_hold() {
             self.lock_contended();
         }
         match self.owner.load(Ordering::Relaxed) {
-            REVOKED => {}
+            REVOKED => true,
             UNBIASED => self.note(me),
-            _ => self.revoke(),
+            _ => {
+                self.revoke();
+                true
+            }
         }
     }
 
@@ -134,18 +152,20 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Biases the lock to the thread that has it, if it has often had it.
+    /// Biases the lock to the thread that has it, if it has often had it; whether another had it the last time.
     #[inline]
-    fn note(&self, me: ThreadNumber) {
+    fn note(&self, me: ThreadNumber) -> bool {
         // SAFETY: we have `held`.
         let history = unsafe { &mut *self.history.get() };
-        if history.thread != me {
+        let last = history.thread;
+        if last != me {
             *history = History { thread: me, times: 0 };
         }
         history.times += 1;
         if history.times == BIAS_AFTER {
             self.owner.store(if barrier::is_supported() { me } else { REVOKED }, Ordering::Relaxed);
         }
+        last != me && last != UNBIASED
     }
 
     /// Takes the lock away from its owner for good.

@@ -2,16 +2,27 @@
 //! has fewer runs to try.
 
 #[cfg(not(loom))]
-pub(crate) use super::biased_lock::{Lock, LockGuard};
+pub(crate) use super::biased_lock::{Lock, LockGuard, Others};
 
 #[cfg(loom)]
-pub(crate) use self::model::Lock;
+pub(crate) use self::model::{Lock, Others};
 #[cfg(loom)]
 pub(crate) use loom::sync::MutexGuard as LockGuard;
 
 #[cfg(loom)]
 mod model {
+    use crate::prim::atomic::{AtomicUsize, Ordering};
+
     pub(crate) struct Lock<T>(loom::sync::Mutex<T>);
+
+    /// Others have come from the beginning.
+    pub(crate) struct Others;
+
+    impl Others {
+        pub(crate) fn none() -> Others {
+            Others
+        }
+    }
 
     impl<T> Lock<T> {
         pub(crate) fn new(value: T) -> Lock<T> {
@@ -21,5 +32,12 @@ mod model {
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().unwrap()
         }
+
+        pub(crate) fn change(&self, _: &Others, word: &AtomicUsize, from: usize, to: usize) -> Result<(), usize> {
+            // ORDERING: for the user's partners.
+            word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).map(drop)
+        }
+
+        pub(crate) fn see(&self, _: &Others) {}
     }
 }

@@ -11,10 +11,35 @@ use crate::prim::atomic::{Backoff, Ordering};
 use crate::prim::object::{Sight, Watched};
 use std::mem::MaybeUninit;
 
+impl<T> Array<T> {
+    /// How many values are in it, or were a moment ago.
+    fn len_at_a_glance(&self) -> usize {
+        let index = |position: usize| (position & (self.one_lap - 1)) / STEP;
+        loop {
+            // ORDERING: Acquire at least, so that these are read one after the other; they pair with the exchanges in `try_pass_tail` and
+            // `try_pass_head`. The tail passes a slot when that has been read out, so a head read after it is one lap behind at most; the
+            // head passes a slot when that has been written, so a tail read after it is not behind. Otherwise a head could meet a
+            // tail of another time, and their difference be the length of nothing.
+            let tail = self.tail.load(Ordering::SeqCst);
+            let head = self.head.load(Ordering::SeqCst);
+            // A tail that has not moved belongs to that head.
+            if self.tail.load(Ordering::SeqCst) & !FLAGS == tail & !FLAGS {
+                let (tail, head) = (tail & !FLAGS, head & !FLAGS);
+                return match (index(head), index(tail)) {
+                    (first, end) if first < end => end - first,
+                    (first, end) if first > end => self.slots.len() - first + end,
+                    _ if head == tail => 0,
+                    _ => self.slots.len(),
+                };
+            }
+        }
+    }
+}
+
 impl<T> Watched for Array<T> {
     fn sight(&self) -> Sight {
         let is_outside = self.is_outside.load(Ordering::Relaxed) != 0;
-        Sight { closed: Some(self.is_closed()), is_outside, ..Sight::channel(self.capacity(), self.len()) }
+        Sight { closed: Some(self.is_closed()), is_outside, ..Sight::channel(self.capacity(), self.len_at_a_glance()) }
     }
 }
 
@@ -135,25 +160,8 @@ impl<T> Channel for Array<T> {
     }
 
     fn len(&self) -> usize {
-        let index = |position: usize| (position & (self.one_lap - 1)) / STEP;
-        loop {
-            // ORDERING: Acquire at least, so that these are read one after the other; they pair with the exchanges in `try_pass_tail` and
-            // `try_pass_head`. The tail passes a slot when that has been read out, so a head read after it is one lap behind at most; the
-            // head passes a slot when that has been written, so a tail read after it is not behind. Otherwise a head could meet a
-            // tail of another time, and their difference be the length of nothing.
-            let tail = self.tail.load(Ordering::SeqCst);
-            let head = self.head.load(Ordering::SeqCst);
-            // A tail that has not moved belongs to that head.
-            if self.tail.load(Ordering::SeqCst) & !FLAGS == tail & !FLAGS {
-                let (tail, head) = (tail & !FLAGS, head & !FLAGS);
-                return match (index(head), index(tail)) {
-                    (first, end) if first < end => end - first,
-                    (first, end) if first > end => self.slots.len() - first + end,
-                    _ if head == tail => 0,
-                    _ => self.slots.len(),
-                };
-            }
-        }
+        self.waiting.see(&self.others);
+        self.len_at_a_glance()
     }
 
     fn capacity(&self) -> Option<usize> {
