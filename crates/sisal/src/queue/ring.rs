@@ -73,6 +73,11 @@ impl Glimpse {
     pub(crate) fn has_aged_since(self, earlier: Glimpse) -> bool {
         self.drained == earlier.drained && self.head.wrapping_sub(earlier.head) < between(earlier.head, earlier.tail)
     }
+
+    /// How many there were.
+    pub(crate) fn len(self) -> usize {
+        between(self.head, self.tail) as usize
+    }
 }
 
 /// What a thief found.

@@ -403,6 +403,7 @@ impl Worker {
             // From now on it stays, but while the fiber goes deep: see `grow`.
             me.stack.set(self.stack.get());
             self.remote().presence.home(me);
+            self.go_on_starting();
         }
         if me.jobs.get().is_some() {
             self.expose_all(me);

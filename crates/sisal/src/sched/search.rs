@@ -34,7 +34,10 @@ pub(super) const LISTEN_EVERY: u64 = 50_000;
 const FRESH_EVERY: u64 = 1_000_000;
 
 /// How many fresh fibers are worth to be left to others. Few may well belong together with those that have started here (`chan-4-4`).
-const MANY: usize = 32;
+pub(super) const MANY: usize = 32;
+
+/// After how many turns for each fresh fiber that there was more of them may go before the ready ones. To start one takes two.
+const TURNS_A_SIBLING: u64 = 4;
 
 /// How often in a row the fiber woken last may go before all others.
 const MOST_IN_A_ROW: u32 = 32;
@@ -81,6 +84,21 @@ impl Polls {
             _ => (self.gap * LISTEN_EVERY / elapsed).max(1),
         };
         Polls { at: tick + gap.min(most).min(POLL_EVERY - tick % POLL_EVERY), gap: gap.min(most), last: now }
+    }
+}
+
+/// Whether the newest fresh fiber is to start before those that are ready, after one that waits for the first time.
+#[derive(Copy, Clone)]
+pub(super) struct Siblings {
+    due: bool,
+    /// How many more of them may, until that turn.
+    left: u64,
+    until: u64,
+}
+
+impl Siblings {
+    pub(super) fn new() -> Siblings {
+        Siblings { due: false, left: 0, until: 0 }
     }
 }
 
@@ -164,6 +182,27 @@ impl Worker {
             self.fresh_seen_at.set(now);
         }
         self.heed_calls();
+    }
+
+    /// A fiber waits for the first time. If a few are fresh still, they were most likely spawned together with it, and are what it waits for, or wait for
+    /// it. They start first, or others would take them while those who are ready already keep this worker from them (`chan-4-4`). Those that they
+    /// spawn in their turn are not among them, or the ready ones might never have theirs.
+    pub(super) fn go_on_starting(&self) {
+        let fresh = self.remote().ring.len();
+        if !(1..MANY).contains(&fresh) || self.fresh_due.get() {
+            return;
+        }
+        let (tick, siblings) = (self.tick.get(), self.siblings.get());
+        let Siblings { left, until, .. } = if tick < siblings.until {
+            siblings
+        } else {
+            let left = fresh as u64;
+            Siblings { left, until: tick + left * TURNS_A_SIBLING, ..siblings }
+        };
+        if left > 0 {
+            self.siblings.set(Siblings { due: true, left: left - 1, until });
+            self.fresh_due.set(true);
+        }
     }
 
     /// For a fiber that waits or yields: the ready fiber to go to, or none if a loop has to look further.
@@ -251,7 +290,7 @@ impl Worker {
         loop {
             self.begin_turn();
             if self.fresh_due.replace(false)
-                && let Some(fiber) = self.fresh_by_turns()
+                && let Some(fiber) = self.next_sibling().or_else(|| self.fresh_by_turns())
             {
                 return Next::Fresh(fiber);
             }
@@ -293,6 +332,16 @@ impl Worker {
             None if self.takes_fresh() => self.take_from_lane(self.index).or_else(|| self.injected()),
             None => None,
         }
+    }
+
+    /// The newest of the own deque, if it is [its turn](Self::go_on_starting).
+    fn next_sibling(&self) -> Option<FiberRef> {
+        let siblings = self.siblings.get();
+        if !siblings.due {
+            return None;
+        }
+        self.siblings.set(Siblings { due: false, ..siblings });
+        self.remote().ring.pop_newest().map(fiber)
     }
 
     /// One fresh fiber, from each source by turns, so that none waits for ever behind another.

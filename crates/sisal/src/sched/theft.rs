@@ -3,7 +3,7 @@
 //! Fresh fibers can be shared, and once started they can't. Idle workers take what has waited for a moment; busy ones help too, now and then.
 //! What is oldest at another worker is looked at twice, so that short fibers are not taken from one who is about to run them.
 
-use super::search::fiber;
+use super::search::{MANY, fiber};
 use super::worker::{Sighting, Worker};
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::{Ordering, full_fence};
@@ -13,8 +13,9 @@ use crate::queue::ring::{Glimpse, Stolen};
 /// Running a fiber elsewhere costs some hundred nanoseconds in cache misses, which short ones are not worth (`spawn-100`).
 const LEAVE_TO_OWNER: u64 = 5_000;
 
-/// How often it is left to a worker all the same, since that is about to wake somebody for it: most likely us, and the system lets us run in its
-/// place. Two fibers that were spawned together belong together more often than not (`pingpong-2`).
+/// How often it is left to a worker all the same. Either that is about to wake somebody for it: most likely us, and the system lets us run in its
+/// place. Or it is a few, and they become fewer: it is about to have started all. Fibers that were spawned together belong together more often than
+/// not (`pingpong-2`, `chan-4-4`).
 const MOST_LEFT: u32 = 4;
 
 /// How long fresh work is left to a worker by one that is busy itself and has as many fibers as that will have: it would undo what the theft
@@ -143,9 +144,11 @@ impl Worker {
             return false;
         }
         let is_waking = self.shared.remotes[victim].shown.is_waking.load(Ordering::Relaxed) != 0;
-        if is_waking && sighting.left < MOST_LEFT {
-            self.sightings[victim].set(Sighting { since: now, left: sighting.left + 1, ..sighting });
-            self.is_in_the_way.set(true);
+        let is_at_it = glimpse.len() < MANY && sighting.glimpse.is_some_and(|earlier| glimpse.len() < earlier.len());
+        if (is_waking || is_at_it) && sighting.left < MOST_LEFT {
+            let left = sighting.left + 1;
+            self.sightings[victim].set(Sighting { glimpse: Some(glimpse), since: now, left, ..sighting });
+            self.is_in_the_way.set(is_waking);
             return false;
         }
         true

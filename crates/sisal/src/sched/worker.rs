@@ -11,7 +11,7 @@ use super::linger::Lingers;
 use super::offers::Offers;
 use super::record::Recorder;
 use super::remote::Remote;
-use super::search::Polls;
+use super::search::{Polls, Siblings};
 use super::shared::{ID_BLOCK, Shared};
 use super::stacks::Stacks;
 use crate::fiber::current;
@@ -47,6 +47,8 @@ pub(crate) struct Worker {
     pub(super) pinned: List<Header>,
     /// A fresh fiber is to get its turn before the next ready one.
     pub(super) fresh_due: Cell<bool>,
+    /// If so, the newest of the own deque, and of how many more that can be so before the next look at everything.
+    pub(super) siblings: Cell<Siblings>,
     /// Whether events are recorded.
     pub(super) recording: Cell<bool>,
     pub(super) recorder: Recorder,
@@ -152,6 +154,7 @@ impl Worker {
             run_next_streak: Cell::new(0),
             pinned: List::new(),
             fresh_due: Cell::new(false),
+            siblings: Cell::new(Siblings::new()),
             recording: Cell::new(false),
             recorder: Recorder::new(),
             tick: Cell::new(tick),

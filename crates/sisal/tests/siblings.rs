@@ -1,0 +1,72 @@
+//! Fibers that were spawned together start together, as far as that keeps nobody waiting for long.
+
+mod common;
+
+use common::{fixed, watched};
+use sisal::chan::bounded;
+use sisal::sync::Event;
+use sisal::{spawn, yield_now};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// The one that starts first wakes another and waits. On several workers the others would be taken away, so that they live elsewhere from then on.
+#[test]
+fn those_who_were_spawned_together_start_before_one_who_is_ready_by_then() {
+    let runtime = watched(fixed(1).build().unwrap());
+    let order = runtime.run(|| {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let all_started = Arc::new(Event::new());
+        let ((wake, woken), (here, is_here)) = (bounded(1), bounded(1));
+        let earlier = {
+            let order = Arc::clone(&order);
+            spawn(move || {
+                here.send(()).unwrap();
+                woken.recv().unwrap();
+                order.lock().unwrap().push("one from before");
+            })
+        };
+        is_here.recv().unwrap();
+        let together = ["third", "second", "first"].map(|name| {
+            let (order, wake, all_started) = (Arc::clone(&order), wake.clone(), Arc::clone(&all_started));
+            spawn(move || {
+                order.lock().unwrap().push(name);
+                if name == "first" {
+                    wake.send(()).unwrap();
+                }
+                all_started.wait().unwrap();
+            })
+        });
+        earlier.join().unwrap();
+        all_started.set();
+        together.into_iter().for_each(|one| one.join().unwrap());
+        Arc::into_inner(order).unwrap().into_inner().unwrap()
+    });
+    assert_eq!(order, ["first", "second", "third", "one from before"]);
+}
+
+/// Spawns one that does the same, and waits.
+fn grow(spawned: &Arc<AtomicUsize>, stop: &Arc<AtomicBool>, end: &Arc<Event>) {
+    let (spawned, stop, end) = (Arc::clone(spawned), Arc::clone(stop), Arc::clone(end));
+    spawned.fetch_add(1, Ordering::Relaxed);
+    drop(spawn(move || {
+        if !stop.load(Ordering::Relaxed) {
+            grow(&spawned, &stop, &end);
+            end.wait().unwrap();
+        }
+    }));
+}
+
+#[test]
+fn fibers_that_each_spawn_the_next_and_wait_leave_others_their_turns() {
+    const TURNS: usize = 1_000;
+    let runtime = watched(fixed(1).build().unwrap());
+    let spawned = runtime.run(|| {
+        let (spawned, stop, end) = (Arc::default(), Arc::new(AtomicBool::new(false)), Arc::new(Event::new()));
+        grow(&spawned, &stop, &end);
+        (0..TURNS).for_each(|_| yield_now());
+        stop.store(true, Ordering::Relaxed);
+        end.set();
+        spawned.load(Ordering::Relaxed)
+    });
+    assert!(spawned < 4 * TURNS, "{spawned} in {TURNS} turns of another");
+}
