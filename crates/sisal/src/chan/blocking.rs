@@ -5,6 +5,7 @@ use super::array::Array;
 use super::error::{RecvTimeoutError, SendTimeoutError};
 use super::pace::PATIENCE;
 use super::port::{Attempt, ReceivePort, Room, SendPort};
+use super::rendezvous::{Rendezvous, Unmet};
 use crate::fiber::waiter::{Identity, Wait, Waiter, Woken};
 use crate::park::{Waiting, me, park_or_leave, pay_fuel};
 use crate::prim::cancel::Cancelled;
@@ -44,6 +45,78 @@ pub(super) fn receive_from_array<T>(
         return Ok(unsafe { slot.assume_init() });
     }
     receive(array, deadline, place)
+}
+
+/// As [`send`], for the flavour of which a wait is part, most of the time.
+#[inline(always)]
+pub(super) fn send_to_rendezvous<T>(
+    rendezvous: &Rendezvous<T>,
+    value: T,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<(), SendTimeoutError<T>> {
+    let mut slot = MaybeUninit::new(value);
+    let why = if deadline.is_none() {
+        // SAFETY: the slot holds a value, until it is sent.
+        match unsafe { rendezvous.send_in_fiber(slot.as_mut_ptr(), place) } {
+            Ok(()) => return Ok(()),
+            Err(why) => why,
+        }
+    } else {
+        Unmet::NotTried
+    };
+    // SAFETY: as above.
+    send_unless(why, rendezvous, unsafe { slot.assume_init() }, deadline, place)
+}
+
+#[inline(never)]
+fn send_unless<T>(
+    why: Unmet,
+    rendezvous: &Rendezvous<T>,
+    value: T,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<(), SendTimeoutError<T>> {
+    match why {
+        Unmet::Closed => Err(SendTimeoutError::Closed(value)),
+        Unmet::Cancelled(cause) => Err(SendTimeoutError::Cancelled(value, Cancelled::by(cause))),
+        Unmet::NotTried => send(rendezvous, value, deadline, place),
+    }
+}
+
+/// As [`receive`], likewise.
+#[inline(always)]
+pub(super) fn receive_from_rendezvous<T>(
+    rendezvous: &Rendezvous<T>,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<T, RecvTimeoutError> {
+    let mut slot = MaybeUninit::uninit();
+    let why = if deadline.is_none() {
+        // SAFETY: the slot can be written, and holds a value if one was received.
+        match unsafe { rendezvous.receive_in_fiber(slot.as_mut_ptr(), place) } {
+            // SAFETY: as above.
+            Ok(()) => return Ok(unsafe { slot.assume_init() }),
+            Err(why) => why,
+        }
+    } else {
+        Unmet::NotTried
+    };
+    receive_unless(why, rendezvous, deadline, place)
+}
+
+#[inline(never)]
+fn receive_unless<T>(
+    why: Unmet,
+    rendezvous: &Rendezvous<T>,
+    deadline: Option<Moment>,
+    place: Place,
+) -> Result<T, RecvTimeoutError> {
+    match why {
+        Unmet::Closed => Err(RecvTimeoutError::Closed),
+        Unmet::Cancelled(cause) => Err(RecvTimeoutError::Cancelled(Cancelled::by(cause))),
+        Unmet::NotTried => receive(rendezvous, deadline, place),
+    }
 }
 
 /// Sends `value`, by `deadline` if there is one.

@@ -154,7 +154,7 @@ impl<T> Receiver<T> {
         match &self.0 {
             ReceiverFlavour::Array(channel) => blocking::receive_from_array(channel, deadline, place),
             ReceiverFlavour::List(channel) => blocking::receive(&**channel, deadline, place),
-            ReceiverFlavour::Rendezvous(channel) => blocking::receive(&**channel, deadline, place),
+            ReceiverFlavour::Rendezvous(channel) => blocking::receive_from_rendezvous(channel, deadline, place),
             ReceiverFlavour::Clock(channel) => blocking::receive(&**channel, deadline, place),
         }
     }

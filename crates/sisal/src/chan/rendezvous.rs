@@ -15,6 +15,10 @@
 //!   after the claim is won, and one that gives up has not been claimed, so its slot has not been touched.
 #![allow(unsafe_code, reason = "values are moved between frames by pointer")]
 
+mod in_fiber;
+
+pub(super) use self::in_fiber::Unmet;
+
 use super::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::wait_list::WaitList;
 use crate::fiber::waiter::Waiter;

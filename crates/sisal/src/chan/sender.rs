@@ -143,7 +143,7 @@ impl<T> Sender<T> {
                 })
             }
             SenderFlavour::List(channel) => blocking::send(&**channel, message, deadline, place),
-            SenderFlavour::Rendezvous(channel) => blocking::send(&**channel, message, deadline, place),
+            SenderFlavour::Rendezvous(channel) => blocking::send_to_rendezvous(channel, message, deadline, place),
         }
     }
 

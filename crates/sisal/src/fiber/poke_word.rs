@@ -41,6 +41,13 @@ impl PokeWord {
         self.0.load(Ordering::Acquire) & REQUESTED != 0
     }
 
+    /// Whether it can be poked, and nothing has been asked of it. For the fiber.
+    #[inline(always)]
+    pub(crate) fn is_calm(&self) -> bool {
+        // ORDERING: Acquire pairs with the Release in `request`.
+        self.0.load(Ordering::Acquire) == REACHABLE
+    }
+
     /// Asks for the fiber's end. A poke has to follow.
     pub(crate) fn request(&self) {
         // ORDERING: Release pairs with the Acquire in `is_requested` and in `make_reachable`.

@@ -46,13 +46,27 @@ impl<P: Identity> WaitList<P> {
     /// Claims the first whose wait has not ended, and takes it off.
     #[inline]
     pub(crate) fn claim_first(&mut self) -> Option<Claimed<P>> {
-        while let Some(waiter) = self.0.pop() {
+        let first = self.0.pop()?;
+        // SAFETY: as below.
+        if unsafe { first.as_ref().claim_if_near() } {
+            // SAFETY: won just now.
+            return Some(unsafe { Claimed::new(first) });
+        }
+        self.claim_from(first)
+    }
+
+    /// Claims `first`, which was taken off just now, or the first after it whose wait has not ended.
+    #[inline(never)]
+    fn claim_from(&mut self, first: NonNull<Waiter<P>>) -> Option<Claimed<P>> {
+        let mut next = Some(first);
+        while let Some(waiter) = next {
             // SAFETY: it stood in the list until just now, and the lock is held: one that was claimed by something else leaves its
             // frame only after it has looked here, under that lock.
             if unsafe { waiter.as_ref().claim_in_place() } {
                 // SAFETY: won just now.
                 return Some(unsafe { Claimed::new(waiter) });
             }
+            next = self.0.pop();
         }
         None
     }

@@ -249,6 +249,18 @@ impl<P: Identity> Waiter<P> {
         if self.solo && wait.who.is_of_this_thread() { wait.claim_alone(how) } else { wait.claim_in_place(how) }
     }
 
+    /// As [`claim_in_place`](Self::claim_in_place), if that needs no exchange. If not, nothing has been done.
+    ///
+    /// # Safety
+    /// As for that.
+    #[must_use = "a claimed waiter sleeps until it is unparked"]
+    #[inline(always)]
+    pub(crate) unsafe fn claim_if_near(&self) -> bool {
+        // SAFETY: the caller's promise.
+        let wait = unsafe { self.wait() };
+        self.solo && wait.who.is_of_this_thread() && wait.claim_alone(Woken::Object(self.number))
+    }
+
     /// The token of a claim won by [`claim_in_place`](Self::claim_in_place), to be taken once.
     ///
     /// # Safety

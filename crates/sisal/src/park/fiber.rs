@@ -5,15 +5,17 @@ use super::Waiting;
 use super::thread;
 use crate::fiber::current;
 use crate::fiber::header::FiberRef;
-use crate::fiber::waiter::{Wait, Woken};
+use crate::fiber::waiter::{ClaimToken, Wait, Woken};
 use crate::fiber::who::Who;
 use crate::prim::cancel::Cause;
 use crate::prim::clock::Moment;
 use crate::prim::fork;
-use crate::prim::object::Owner;
-use crate::prim::thread_number;
+use crate::prim::object::{Object, Owner};
+use crate::prim::reason::{Place, Reason};
+use crate::prim::thread_number::{self, ThreadNumber};
 use crate::queue::timers::Timer;
 use crate::sched::alarm::Alarm;
+use crate::sched::fuel::give_way_now;
 use crate::sched::poke::poke;
 use crate::sched::shared::Phase;
 use crate::sched::worker::{self, Worker};
@@ -57,6 +59,56 @@ pub(crate) fn park(wait: &Wait<Who>, waiting: &Waiting) -> Woken {
     }
 }
 
+/// The fiber that runs, and its worker, for a call that has to do with both several times: it need not ask the thread each time.
+#[derive(Copy, Clone)]
+pub(crate) struct Here<'w> {
+    worker: &'w Worker,
+    me: FiberRef,
+}
+
+/// Calls `f` with the fiber that runs, if one does.
+#[inline(always)]
+pub(crate) fn with_here<R>(f: impl FnOnce(Option<Here<'_>>) -> R) -> R {
+    worker::with_fiber(|running| f(running.map(|(worker, me)| Here { worker, me })))
+}
+
+impl Here<'_> {
+    /// As [`me`].
+    #[inline(always)]
+    pub(crate) fn who(self) -> Who {
+        Who::Fiber(self.me)
+    }
+
+    /// That of the thread.
+    #[inline(always)]
+    pub(crate) fn thread(self) -> ThreadNumber {
+        self.worker.thread_number()
+    }
+
+    /// As [`unpark`](crate::sched::unpark::unpark).
+    #[inline(always)]
+    pub(crate) fn unpark(self, token: ClaimToken<Who>) {
+        self.worker.unpark_near(token);
+    }
+
+    /// As [`pay_fuel`](crate::sched::fuel::pay_fuel).
+    #[inline(always)]
+    pub(crate) fn pay_fuel(self, place: Place) {
+        if self.worker.spend(1) {
+            give_way_now(place);
+        }
+    }
+
+    /// As [`park`], for a wait that has no time limit of its own, can be cancelled, and is not counted.
+    #[inline(never)]
+    pub(crate) fn park(self, wait: &Wait<Who>, reason: Reason, object: Object, place: Place) -> Woken {
+        if reason.is_counted() {
+            unreachable!("INVARIANT: such a wait says nothing about who is stuck");
+        }
+        park_fiber(self.worker, self.me, wait, &Waiting { reason, object, place, deadline: None, cancellable: true })
+    }
+}
+
 /// As [`park`], for a wait that stands in the list of a descriptor, as its object 0. A thread also ends it itself when the descriptor is
 /// readable, or writable.
 pub(crate) fn park_for_descriptor(wait: &Wait<Who>, waiting: &Waiting, fd: BorrowedFd<'_>, writable: bool) -> Woken {
@@ -75,13 +127,14 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
     {
         return Woken::Cancelled(cause);
     }
-    let timer = Timer::new(Alarm::Wait(NonNull::from(wait)));
+    let mut timer = None;
     let deadline = waiting.deadline.filter(|&deadline| deadline != Moment::NEVER);
     let now = match deadline {
         Some(deadline) => {
             let now = worker.read_clock();
+            let timer = timer.insert(Timer::new(Alarm::Wait(NonNull::from(wait))));
             // SAFETY: the timer is in this frame, and removed below.
-            unsafe { worker.arm(&timer, deadline, now) };
+            unsafe { worker.arm(timer, deadline, now) };
             now
         }
         None => worker.coarse_now(),
@@ -100,8 +153,8 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
     if is_counted {
         worker.count_end_of_wait(waiting.reason);
     }
-    if deadline.is_some() {
-        worker.disarm(&timer);
+    if let Some(timer) = &timer {
+        worker.disarm(timer);
     }
     wait.woken().unwrap_or_else(|| unreachable!("INVARIANT: an unpark comes after the claim"))
 }
@@ -115,10 +168,25 @@ pub(super) fn is_shielded(me: FiberRef) -> bool {
 
 /// What ends every cancellable wait of this fiber, which runs and is not shielded, right now, if anything does. From now on it can
 /// be poked.
-#[inline]
+#[inline(always)]
 pub(super) fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
+    // Mostly it has waited before, is inside of nothing, and was not asked for anything.
+    if (me.scope.get().is_some() || !me.poke.is_calm())
+        && let Some(cause) = own_end(me)
+    {
+        return Some(cause);
+    }
+    if worker.shared().phase() == Phase::Running && !worker.is_unwinding() {
+        return None;
+    }
+    common_end(worker, me)
+}
+
+/// What is asked of the fiber itself, or of one of its scopes.
+#[inline(never)]
+fn own_end(me: FiberRef) -> Option<Cause> {
     me.poke.make_reachable();
-    // SAFETY: as above; scopes stay until they are left.
+    // SAFETY: as in `is_shielded`; scopes stay until they are left.
     if let Some(scope) = me.scope.get().map(|scope| unsafe { &*scope.as_ptr().cast_const() })
         && !scope.is_following()
     {
@@ -126,16 +194,14 @@ pub(super) fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
         // SAFETY: as above.
         current::with(|current| current.as_nobody(|| unsafe { scope.follow(&poke) }));
     }
-    if let Some(cause) = me.cancel_cause() {
-        return Some(cause);
-    }
-    let cause = if worker.is_unwinding() {
-        Cause::Unwinding
-    } else if worker.shared().phase() != Phase::Running {
-        Cause::Shutdown
-    } else {
-        return None;
-    };
+    me.cancel_cause()
+}
+
+/// What is asked of all fibers, or comes of a panic.
+#[cold]
+#[inline(never)]
+fn common_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
+    let cause = if worker.is_unwinding() { Cause::Unwinding } else { Cause::Shutdown };
     // A shield somewhere around keeps these off as well.
     (!me.is_inside_shield()).then_some(cause)
 }

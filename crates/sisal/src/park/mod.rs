@@ -36,11 +36,11 @@ mod thread;
 pub(crate) mod waiting_threads;
 
 #[cfg(not(modelled))]
-pub(crate) use self::fiber::{me, myself, park, park_for_descriptor};
+pub(crate) use self::fiber::{Here, me, myself, park, park_for_descriptor, with_here};
 #[cfg(all(test, loom))]
 pub(crate) use self::model::and_whether_it_waited;
 #[cfg(modelled)]
-pub(crate) use self::model::{give_way_now, me, myself, park, pay_fuel, poke, spend_fuel, unpark};
+pub(crate) use self::model::{Here, give_way_now, me, myself, park, pay_fuel, poke, spend_fuel, unpark, with_here};
 #[cfg(not(modelled))]
 pub(crate) use crate::sched::{
     fuel::{give_way_now, pay_fuel, pay_fuel_for_system_call, spend_fuel},

@@ -3,10 +3,10 @@
 use super::{Waiting, thread};
 use crate::fiber::waiter::{ClaimToken, Wait, Woken};
 use crate::fiber::who::Who;
-use crate::prim::object::Owner;
+use crate::prim::object::{Object, Owner};
 use crate::prim::per_thread;
-use crate::prim::reason::Place;
-use crate::prim::thread_number;
+use crate::prim::reason::{Place, Reason};
+use crate::prim::thread_number::{self, ThreadNumber};
 use std::cell::Cell;
 
 per_thread! {
@@ -57,6 +57,39 @@ pub(crate) fn poke(who: &Who) {
         Who::Thread(parker) => parker.poke(),
         Who::Task(_) => unreachable!("INVARIANT: a task enters no scope"),
     }
+}
+
+/// There is none.
+#[derive(Copy, Clone)]
+pub(crate) enum Here<'w> {
+    #[allow(dead_code, reason = "there is none")]
+    Nowhere(std::convert::Infallible, std::marker::PhantomData<&'w ()>),
+}
+
+impl Here<'_> {
+    pub(crate) fn who(self) -> Who {
+        match self {}
+    }
+
+    pub(crate) fn thread(self) -> ThreadNumber {
+        match self {}
+    }
+
+    pub(crate) fn unpark(self, _token: ClaimToken<Who>) {
+        match self {}
+    }
+
+    pub(crate) fn pay_fuel(self, _place: Place) {
+        match self {}
+    }
+
+    pub(crate) fn park(self, _wait: &Wait<Who>, _reason: Reason, _object: Object, _place: Place) -> Woken {
+        match self {}
+    }
+}
+
+pub(crate) fn with_here<R>(f: impl FnOnce(Option<Here>) -> R) -> R {
+    f(None)
 }
 
 pub(crate) fn pay_fuel(_place: Place) {}

@@ -85,12 +85,24 @@ impl<T> Lock<T> {
 
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
-        let me = thread_number::current();
+        self.lock_as(thread_number::current())
+    }
+
+    /// As [`lock`](Self::lock), for a caller who knows its number.
+    #[inline(always)]
+    pub(crate) fn lock_as(&self, me: ThreadNumber) -> LockGuard<'_, T> {
+        debug_assert_eq!(me, thread_number::current(), "INVARIANT: its own");
         if self.try_own(me) {
             return LockGuard { lock: self, taken: &self.busy };
         }
-        self.lock_shared(me);
+        self.lock_as_others(me);
         LockGuard { lock: self, taken: &self.held }
+    }
+
+    /// Apart, so that all that it needs is not kept for it where the lock is the caller's own (`pingpong-1`).
+    #[inline(never)]
+    fn lock_as_others(&self, me: ThreadNumber) {
+        self.lock_shared(me);
     }
 
     /// Takes the lock for `me`, the calling thread, if it is biased to that.

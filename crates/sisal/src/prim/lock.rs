@@ -12,6 +12,7 @@ pub(crate) use loom::sync::MutexGuard as LockGuard;
 #[cfg(loom)]
 mod model {
     use crate::prim::atomic::{AtomicUsize, Ordering};
+    use crate::prim::thread_number::ThreadNumber;
 
     pub(crate) struct Lock<T>(loom::sync::Mutex<T>);
 
@@ -31,6 +32,10 @@ mod model {
 
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().unwrap()
+        }
+
+        pub(crate) fn lock_as(&self, _: ThreadNumber) -> loom::sync::MutexGuard<'_, T> {
+            self.lock()
         }
 
         pub(crate) fn change(&self, _: &Others, word: &AtomicUsize, from: usize, to: usize) -> Result<(), usize> {

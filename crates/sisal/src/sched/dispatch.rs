@@ -400,10 +400,7 @@ impl Worker {
     fn leave(&self, me: FiberRef) {
         self.check_canary(me);
         if !me.is_homed.get() {
-            // From now on it stays, but while the fiber goes deep: see `grow`.
-            me.stack.set(self.stack.get());
-            self.remote().presence.home(me);
-            self.go_on_starting();
+            self.leave_first(me);
         }
         if me.jobs.get().is_some() {
             self.expose_all(me);
@@ -423,6 +420,15 @@ impl Worker {
             Some(stack) => self.enter_loop(me.context.as_ptr(), stack),
             None => self.suspend_without_stack(me),
         }
+    }
+
+    /// The fiber waits for the first time.
+    #[inline(never)]
+    fn leave_first(&self, me: FiberRef) {
+        // From now on it stays, but while the fiber goes deep: see `grow`.
+        me.stack.set(self.stack.get());
+        self.remote().presence.home(me);
+        self.go_on_starting();
     }
 
     /// Goes from `me` straight to `next`, which may be the same.

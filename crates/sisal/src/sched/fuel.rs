@@ -43,9 +43,7 @@ pub(crate) fn spend_fuel() -> bool {
 fn spend(cost: u32) -> bool {
     worker::with_fiber(|running| {
         let Some((worker, _)) = running else { return false };
-        let fuel = worker.fuel.get();
-        worker.fuel.set(fuel.wrapping_sub(cost));
-        fuel < cost || worker.remote().told.must_yield.load(Ordering::Relaxed) != 0
+        worker.spend(cost)
     })
 }
 
@@ -97,6 +95,14 @@ pub(crate) fn burn_fuel(cost: u32) -> bool {
 }
 
 impl Worker {
+    /// The running fiber has done something that costs so much: true if it has to [give way](give_way_now) before it goes on.
+    #[inline(always)]
+    pub(crate) fn spend(&self, cost: u32) -> bool {
+        let fuel = self.fuel.get();
+        self.fuel.set(fuel.wrapping_sub(cost));
+        fuel < cost || self.remote().told.must_yield.load(Ordering::Relaxed) != 0
+    }
+
     /// Lets others have a turn, if the fiber may be left here; else at its next call where it may.
     #[cold]
     pub(super) fn give_way(&self, me: FiberRef, place: Place) {

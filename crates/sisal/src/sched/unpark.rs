@@ -52,12 +52,31 @@ impl Worker {
     }
 
     /// Unparks the waiter of a claim, from this worker.
-    #[inline]
-    pub(super) fn unpark(&self, token: ClaimToken<Who>) {
+    #[inline(never)]
+    pub(crate) fn unpark(&self, token: ClaimToken<Who>) {
         match token.0 {
             Who::Fiber(fiber) if self.runs(fiber) => self.unpark_fiber(fiber),
             who => unpark(ClaimToken(who)),
         }
+    }
+
+    /// As [`unpark`](Self::unpark), where it is most likely a fiber of this worker, and the only one: in line, and nothing more.
+    #[inline(always)]
+    pub(crate) fn unpark_near(&self, token: ClaimToken<Who>) {
+        if let Who::Fiber(fiber) = token.0
+            && fiber.thread() == self.thread
+            && self.run_next.get().is_none()
+            && self.tick.get() < self.sample_at.get()
+            && !self.recording.get()
+            && !fiber.wait.is_for_any()
+        {
+            debug_assert!(self.runs(fiber), "INVARIANT: a thread has one worker at a time");
+            self.run_next.set(Some(fiber));
+            // A fiber is nothing to be dropped.
+            std::mem::forget(token);
+            return self.show_ready(1);
+        }
+        self.unpark(token);
     }
 
     /// Unparks those who wait for the end of the running fiber, which has come; tasks last, as in [`unpark_all`](crate::park::unpark_all). A waker is

@@ -196,6 +196,12 @@ impl Worker {
         }
     }
 
+    /// That of its thread.
+    #[inline(always)]
+    pub(crate) fn thread_number(&self) -> ThreadNumber {
+        self.thread
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
