@@ -1,7 +1,7 @@
 //! Meeting in fibers, for as long as it takes: most calls. The protocol is that of the [rendezvous](super).
 //!
 //! One of both who meet has waited. So a call costs what a wait does, and half of that is what only others need: a time limit, a thread that waits, errors
-//! with values in them, a record of the wait where there is none (`pingpong-1`: 57 to 43 ns).
+//! with values in them, a record of the wait where there is none (`pingpong-1`: 57 to 44-47 ns).
 #![allow(unsafe_code, reason = "values are moved between frames by pointer")]
 
 use super::Rendezvous;
