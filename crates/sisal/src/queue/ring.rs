@@ -74,6 +74,11 @@ impl Glimpse {
         self.drained == earlier.drained && self.head.wrapping_sub(earlier.head) < between(earlier.head, earlier.tail)
     }
 
+    /// Whether the owner has taken some since an earlier look, and nobody else has.
+    pub(crate) fn lacks_newest_of(self, earlier: Glimpse) -> bool {
+        self.head == earlier.head && self.len() < earlier.len()
+    }
+
     /// How many there were.
     pub(crate) fn len(self) -> usize {
         between(self.head, self.tail) as usize
@@ -325,6 +330,20 @@ mod tests {
         assert_eq!((first, rest), (Stolen::First(thing(1)), vec![2, 3, 4]));
         assert_eq!(ring.len(), 4);
         assert_eq!(ring.pop_oldest().map(number), Some(5));
+    }
+
+    #[test]
+    fn a_glimpse_tells_what_the_owner_has_taken_from_what_a_thief_has() {
+        let ring = Ring::new();
+        (0..4).for_each(|n| ring.push(thing(n)).unwrap());
+        let look = || ring.glimpse().unwrap();
+        let first = look();
+        assert!(!look().lacks_newest_of(first));
+        assert!(ring.pop_newest().is_some());
+        assert!(look().lacks_newest_of(first));
+        let second = look();
+        assert_ne!(ring.steal(|_| ()), Stolen::Empty);
+        assert!(look().len() < second.len() && !look().lacks_newest_of(second));
     }
 
     #[test]

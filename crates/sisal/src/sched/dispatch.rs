@@ -17,7 +17,7 @@
 #![allow(unsafe_code, reason = "contexts and stacks are switched here")]
 
 use super::no_park;
-use super::search::Next;
+use super::search::{FreshDue, Next};
 use super::shared::Phase;
 use super::worker::{Unwinding, Worker};
 use crate::fiber::body::Ended;
@@ -342,7 +342,7 @@ impl Worker {
             }
             // The first half of a fork may give way until the second has run.
             self.expose_all(me);
-            self.fresh_due.set(true);
+            self.fresh_due.set(FreshDue::ByTurns);
         }
         me.wait.write(Reason::Yield, Object::NONE, place, self.coarse_now());
         self.time_if_due(me);

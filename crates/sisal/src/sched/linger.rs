@@ -13,6 +13,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::search::FreshDue;
 use super::worker::Worker;
 use crate::fiber::header::FiberRef;
 use crate::prim::atomic::spin_loop;
@@ -59,7 +60,7 @@ impl Worker {
     /// For `me`, which waits, when no fiber is ready: one that becomes so within a moment.
     #[cold]
     pub(super) fn linger(&self, me: FiberRef) -> Option<FiberRef> {
-        if self.fresh_due.get() || self.recording.get() || self.has_fresh_here() || self.is_called() {
+        if self.fresh_due.get() != FreshDue::No || self.recording.get() || self.has_fresh_here() || self.is_called() {
             return None;
         }
         let lingers = self.lingers.get();

@@ -4,6 +4,7 @@
 use super::events::Kind;
 use super::idle::Found;
 use super::remote::{Life, NO_TURN};
+use super::search::FreshDue;
 use super::shared::{Phase, Shared};
 use super::worker::Worker;
 use crate::fiber::current;
@@ -68,7 +69,7 @@ impl Worker {
     pub(crate) fn note_accepted(&self, place: Place) {
         let Some(me) = current::fiber() else { return };
         if self.remote().lane.len() > MOST_UNSERVED {
-            self.fresh_due.set(true);
+            self.fresh_due.set(FreshDue::ByTurns);
             self.yield_now(me, place);
         }
         self.accepted.set(Some(me));

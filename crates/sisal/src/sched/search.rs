@@ -12,7 +12,7 @@
 //! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
 //! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn, and every
 //! [`FRESH_EVERY`] if turns are long, or others are to take it: by turns the oldest of the deque, the injector's, the lane's and the
-//! pinned. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
+//! pinned. After one that waits for the first time the newest of a few in the own deque goes before the ready ones, too, half of the time at most. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
 use super::remote::Life;
@@ -87,18 +87,32 @@ impl Polls {
     }
 }
 
-/// Whether the newest fresh fiber is to start before those that are ready, after one that waits for the first time.
+/// Which fresh fiber is to get its turn before the next ready one, if one is.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum FreshDue {
+    No,
+    /// The newest of the own deque, after one that waits for the first time.
+    Sibling,
+    /// One of each source by turns. It takes the place of a sibling, not the reverse.
+    ByTurns,
+}
+
+impl FreshDue {
+    fn by_turns_if(is_due: bool) -> FreshDue {
+        if is_due { FreshDue::ByTurns } else { FreshDue::No }
+    }
+}
+
+/// How many more siblings may go before those that are ready, until which turn.
 #[derive(Copy, Clone)]
 pub(super) struct Siblings {
-    due: bool,
-    /// How many more of them may, until that turn.
     left: u64,
     until: u64,
 }
 
 impl Siblings {
     pub(super) fn new() -> Siblings {
-        Siblings { due: false, left: 0, until: 0 }
+        Siblings { left: 0, until: 0 }
     }
 }
 
@@ -176,9 +190,11 @@ impl Worker {
         let from_elsewhere = !self.pinned.is_empty() || !remote.lane.is_empty() || !self.shared.injector.is_empty();
         if is_left_to_others {
             // A turn that is due already stays so.
-            self.fresh_due.set(self.fresh_due.get() || from_elsewhere);
+            if from_elsewhere {
+                self.fresh_due.set(FreshDue::ByTurns);
+            }
         } else {
-            self.fresh_due.set(from_elsewhere || !remote.ring.is_empty());
+            self.fresh_due.set(FreshDue::by_turns_if(from_elsewhere || !remote.ring.is_empty()));
             self.fresh_seen_at.set(now);
         }
         self.heed_calls();
@@ -189,19 +205,19 @@ impl Worker {
     /// spawn in their turn are not among them, or the ready ones might never have theirs.
     pub(super) fn go_on_starting(&self) {
         let fresh = self.remote().ring.len();
-        if !(1..MANY).contains(&fresh) || self.fresh_due.get() {
+        if !(1..MANY).contains(&fresh) || self.fresh_due.get() != FreshDue::No {
             return;
         }
         let (tick, siblings) = (self.tick.get(), self.siblings.get());
-        let Siblings { left, until, .. } = if tick < siblings.until {
+        let Siblings { left, until } = if tick < siblings.until {
             siblings
         } else {
             let left = fresh as u64;
-            Siblings { left, until: tick + left * TURNS_A_SIBLING, ..siblings }
+            Siblings { left, until: tick + left * TURNS_A_SIBLING }
         };
         if left > 0 {
-            self.siblings.set(Siblings { due: true, left: left - 1, until });
-            self.fresh_due.set(true);
+            self.siblings.set(Siblings { left: left - 1, until });
+            self.fresh_due.set(FreshDue::Sibling);
         }
     }
 
@@ -209,7 +225,7 @@ impl Worker {
     #[inline]
     pub(super) fn pick(&self) -> Option<FiberRef> {
         self.begin_turn();
-        if self.fresh_due.get() { None } else { self.pop_ready() }
+        if self.fresh_due.get() == FreshDue::No { self.pop_ready() } else { None }
     }
 
     /// Whether no fiber of this worker is ready.
@@ -228,7 +244,7 @@ impl Worker {
             let has_fresh = self.remote().has_fresh() || !self.shared.injector.is_empty();
             !has_fresh && self.pinned.is_empty() && self.ready.is_empty()
         };
-        self.fresh_due.set(!idle);
+        self.fresh_due.set(FreshDue::by_turns_if(!idle));
         idle
     }
 
@@ -289,9 +305,12 @@ impl Worker {
     fn find(&self) -> Next {
         loop {
             self.begin_turn();
-            if self.fresh_due.replace(false)
-                && let Some(fiber) = self.next_sibling().or_else(|| self.fresh_by_turns())
-            {
+            let due = match self.fresh_due.replace(FreshDue::No) {
+                FreshDue::No => None,
+                FreshDue::Sibling => self.remote().ring.pop_newest().map(fiber),
+                FreshDue::ByTurns => self.fresh_by_turns(),
+            };
+            if let Some(fiber) = due {
                 return Next::Fresh(fiber);
             }
             if let Some(fiber) = self.pop_ready() {
@@ -332,16 +351,6 @@ impl Worker {
             None if self.takes_fresh() => self.take_from_lane(self.index).or_else(|| self.injected()),
             None => None,
         }
-    }
-
-    /// The newest of the own deque, if it is [its turn](Self::go_on_starting).
-    fn next_sibling(&self) -> Option<FiberRef> {
-        let siblings = self.siblings.get();
-        if !siblings.due {
-            return None;
-        }
-        self.siblings.set(Siblings { due: false, ..siblings });
-        self.remote().ring.pop_newest().map(fiber)
     }
 
     /// One fresh fiber, from each source by turns, so that none waits for ever behind another.

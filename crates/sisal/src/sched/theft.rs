@@ -144,11 +144,16 @@ impl Worker {
             return false;
         }
         let is_waking = self.shared.remotes[victim].shown.is_waking.load(Ordering::Relaxed) != 0;
-        let is_at_it = glimpse.len() < MANY && sighting.glimpse.is_some_and(|earlier| glimpse.len() < earlier.len());
+        // One who is busy looks too seldom for that.
+        let is_at_it = self.searching.get()
+            && glimpse.len() < MANY
+            && sighting.glimpse.is_some_and(|earlier| glimpse.lacks_newest_of(earlier));
         if (is_waking || is_at_it) && sighting.left < MOST_LEFT {
             let left = sighting.left + 1;
             self.sightings[victim].set(Sighting { glimpse: Some(glimpse), since: now, left, ..sighting });
-            self.is_in_the_way.set(is_waking);
+            if is_waking {
+                self.is_in_the_way.set(true);
+            }
             return false;
         }
         true

@@ -11,7 +11,7 @@ use super::linger::Lingers;
 use super::offers::Offers;
 use super::record::Recorder;
 use super::remote::Remote;
-use super::search::{Polls, Siblings};
+use super::search::{FreshDue, Polls, Siblings};
 use super::shared::{ID_BLOCK, Shared};
 use super::stacks::Stacks;
 use crate::fiber::current;
@@ -46,8 +46,8 @@ pub(crate) struct Worker {
     /// Fresh fibers that must start here.
     pub(super) pinned: List<Header>,
     /// A fresh fiber is to get its turn before the next ready one.
-    pub(super) fresh_due: Cell<bool>,
-    /// If so, the newest of the own deque, and of how many more that can be so before the next look at everything.
+    pub(super) fresh_due: Cell<FreshDue>,
+    /// For how many more of the own deque that may be so for now, after others that wait for the first time.
     pub(super) siblings: Cell<Siblings>,
     /// Whether events are recorded.
     pub(super) recording: Cell<bool>,
@@ -153,7 +153,7 @@ impl Worker {
             run_next: Cell::new(None),
             run_next_streak: Cell::new(0),
             pinned: List::new(),
-            fresh_due: Cell::new(false),
+            fresh_due: Cell::new(FreshDue::No),
             siblings: Cell::new(Siblings::new()),
             recording: Cell::new(false),
             recorder: Recorder::new(),
