@@ -8,16 +8,21 @@
 //!   is none, and the channel is closed, say so; else link the sender and unlock, in one step: there is no gap between deciding
 //!   to wait and being findable.
 //! - *Receive*: the same with the sides exchanged; the value is moved out of the sender's slot.
-//! - *Close*: lock, set the flag, claim all who wait, unlock, unpark them. They find out by trying again.
+//! - *Who has nothing else to do*, and finds nobody in a channel that several threads use, stands on the [doorstep] for a moment before it waits.
+//!   Whoever stands there is met before those who wait.
+//! - *Close*: lock, set the flag, dismiss who stands on the doorstep, claim all who wait, unlock, unpark them. They find out by trying again.
 //! - *A receiver that was handed a value and goes* without it, as a future may: the value goes to the next receiver that waits, or is kept
 //!   as an *orphan* for the next that comes, before any sender's. So what was sent is received, also after a close.
 //! - *Cancel, deadline*: they claim the wait. Whoever wins the claim decides: a committed meeting is never torn, since the value moves
 //!   after the claim is won, and one that gives up has not been claimed, so its slot has not been touched.
 #![allow(unsafe_code, reason = "values are moved between frames by pointer")]
 
+mod doorstep;
 mod in_fiber;
 
 pub(super) use self::in_fiber::Unmet;
+
+use self::doorstep::Doorstep;
 
 use super::port::{Attempt, Channel, Enlisted, ReceivePort, Room, SendPort};
 use crate::fiber::wait_list::WaitList;
@@ -29,7 +34,11 @@ use crate::prim::object::{Sight, Watched};
 use std::collections::VecDeque;
 
 /// See the [module](self).
+///
+/// The doorstep and the words of the lock share a line.
+#[repr(C, align(64))]
 pub(crate) struct Rendezvous<T> {
+    doorstep: Doorstep,
     inner: Lock<Inner<T>>,
 }
 
@@ -44,7 +53,8 @@ struct Inner<T> {
 impl<T> Rendezvous<T> {
     pub(crate) fn new() -> Rendezvous<T> {
         let (senders, receivers) = (WaitList::new(), WaitList::new());
-        Rendezvous { inner: Lock::new(Inner { orphans: VecDeque::new(), senders, receivers, closed: false }) }
+        let inner = Inner { orphans: VecDeque::new(), senders, receivers, closed: false };
+        Rendezvous { doorstep: Doorstep::new(), inner: Lock::new(inner) }
     }
 
     #[inline(always)]
@@ -52,6 +62,10 @@ impl<T> Rendezvous<T> {
         let mut inner = self.inner.lock();
         if inner.closed {
             return Attempt::Closed;
+        }
+        // SAFETY: the caller's promise.
+        if unsafe { self.doorstep.give(slot) } {
+            return Attempt::Done;
         }
         let Some(receiver) = inner.receivers.claim_first() else {
             if let Some(waiter) = waiter {
@@ -74,6 +88,10 @@ impl<T> Rendezvous<T> {
             drop(inner);
             // SAFETY: the caller's promise.
             unsafe { slot.write(orphan) };
+            return Attempt::Done;
+        }
+        // SAFETY: the caller's promise.
+        if unsafe { self.doorstep.accept(slot) } {
             return Attempt::Done;
         }
         let Some(sender) = inner.senders.claim_first() else {
@@ -126,7 +144,7 @@ impl<T> SendPort<T> for Rendezvous<T> {
 
     unsafe fn enlist_sender(&self, waiter: &Waiter<Who>) -> Enlisted {
         let mut inner = self.inner.lock();
-        if inner.closed || Inner::<T>::has_peer(&inner.receivers, waiter) {
+        if inner.closed || self.doorstep.is_awaited() || Inner::<T>::has_peer(&inner.receivers, waiter) {
             return Enlisted::No;
         }
         // SAFETY: the caller's promise.
@@ -159,7 +177,8 @@ impl<T> ReceivePort<T> for Rendezvous<T> {
 
     unsafe fn enlist_receiver(&self, waiter: &Waiter<Who>) -> Enlisted {
         let mut inner = self.inner.lock();
-        if inner.closed || !inner.orphans.is_empty() || Inner::<T>::has_peer(&inner.senders, waiter) {
+        let is_ready = inner.closed || !inner.orphans.is_empty() || self.doorstep.is_offered();
+        if is_ready || Inner::<T>::has_peer(&inner.senders, waiter) {
             return Enlisted::No;
         }
         // SAFETY: the caller's promise.
@@ -176,6 +195,10 @@ impl<T> ReceivePort<T> for Rendezvous<T> {
 
     unsafe fn give_back(&self, slot: *mut T) {
         let mut inner = self.inner.lock();
+        // SAFETY: the caller's promise.
+        if unsafe { self.doorstep.give(slot) } {
+            return;
+        }
         match inner.receivers.claim_first() {
             Some(receiver) => {
                 drop(inner);
@@ -195,6 +218,7 @@ impl<T> Channel for Rendezvous<T> {
         if std::mem::replace(&mut inner.closed, true) {
             return false;
         }
+        self.doorstep.dismiss();
         let (senders, receivers) = (inner.senders.claim_all(), inner.receivers.claim_all());
         drop(inner);
         say();

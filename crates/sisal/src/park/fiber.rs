@@ -99,6 +99,18 @@ impl Here<'_> {
         }
     }
 
+    /// Whether there is nothing better to do than to [stand](Self::stand) somewhere for a moment.
+    #[inline]
+    pub(crate) fn may_stand(self) -> bool {
+        self.worker.may_stand() && (is_shielded(self.me) || ambient_end(self.worker, self.me).is_none())
+    }
+
+    /// Looks for a moment whether what the fiber would wait for has come.
+    #[inline]
+    pub(crate) fn stand(self, is_over: impl Fn() -> bool) {
+        self.worker.stand(self.me, is_over);
+    }
+
     /// As [`park`], for a wait that has no time limit of its own, can be cancelled, and is not counted.
     #[inline(never)]
     pub(crate) fn park(self, wait: &Wait<Who>, reason: Reason, object: Object, place: Place) -> Woken {

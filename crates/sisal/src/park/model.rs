@@ -83,6 +83,14 @@ impl Here<'_> {
         match self {}
     }
 
+    pub(crate) fn may_stand(self) -> bool {
+        match self {}
+    }
+
+    pub(crate) fn stand(self, _is_over: impl Fn() -> bool) {
+        match self {}
+    }
+
     pub(crate) fn park(self, _wait: &Wait<Who>, _reason: Reason, _object: Object, _place: Place) -> Woken {
         match self {}
     }

@@ -41,6 +41,9 @@ const UNBIASED: ThreadNumber = 0;
 const REVOKED: ThreadNumber = u32::MAX;
 
 /// See the [module](self).
+///
+/// The words come first, so that whoever puts something small before a lock has it in the same line.
+#[repr(C)]
 pub(crate) struct Lock<T> {
     held: AtomicU32,
     owner: AtomicU32,
@@ -103,6 +106,12 @@ impl<T> Lock<T> {
     #[inline(never)]
     fn lock_as_others(&self, me: ThreadNumber) {
         self.lock_shared(me);
+    }
+
+    /// Whether it is the own lock of one thread, as far as can be seen.
+    #[inline(always)]
+    pub(crate) fn is_biased(&self) -> bool {
+        !matches!(self.owner.load(Ordering::Relaxed), UNBIASED | REVOKED)
     }
 
     /// Takes the lock for `me`, the calling thread, if it is biased to that.

@@ -38,6 +38,10 @@ mod model {
             self.lock()
         }
 
+        pub(crate) fn is_biased(&self) -> bool {
+            false
+        }
+
         pub(crate) fn change(&self, _: &Others, word: &AtomicUsize, from: usize, to: usize) -> Result<(), usize> {
             // ORDERING: for the user's partners.
             word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).map(drop)

@@ -7,12 +7,16 @@
 //! up to [`MOST`]; then it tries again. If it was not, it tries again the next time, but now and then it looks for other work all the
 //! same ([`MOST_IN_A_ROW`]), and at once if it is called.
 //!
+//! Where the two meet in one line of memory, the fiber does not even begin to wait: it [stands](Worker::stand) there, as long and as often as a
+//! worker would linger.
+//!
 //! Whoever looks at the worker from outside sees it run the fiber. While a trace is recorded it does not linger: the fiber would never be seen
 //! to wait.
 
 #[cfg(test)]
 mod tests;
 
+use super::no_park;
 use super::search::FreshDue;
 use super::worker::Worker;
 use crate::fiber::header::FiberRef;
@@ -25,7 +29,7 @@ const LOOKS: u32 = 48;
 const MOST: u32 = 4096;
 
 /// After how many times it looks for other work.
-const MOST_IN_A_ROW: u32 = 32;
+const MOST_IN_A_ROW: u32 = 128;
 
 /// Whether it is worth it.
 #[derive(Copy, Clone)]
@@ -60,7 +64,7 @@ impl Worker {
     /// For `me`, which waits, when no fiber is ready: one that becomes so within a moment.
     #[cold]
     pub(super) fn linger(&self, me: FiberRef) -> Option<FiberRef> {
-        if self.fresh_due.get() != FreshDue::No || self.recording.get() || self.has_fresh_here() || self.is_called() {
+        if self.has_more_to_do() {
             return None;
         }
         let lingers = self.lingers.get();
@@ -82,6 +86,28 @@ impl Worker {
         } else {
             None
         }
+    }
+
+    /// Whether the running fiber, before it waits, may [stand](Self::stand) somewhere for a moment.
+    pub(crate) fn may_stand(&self) -> bool {
+        let is_anybody_ready = || self.run_next.get().is_some() || !self.ready.is_empty() || !self.remote().inbox.is_empty();
+        self.lingers.get().left == 0 && !is_anybody_ready() && !self.has_more_to_do()
+    }
+
+    /// Looks for a moment whether what `me` would wait for has come.
+    #[inline]
+    pub(crate) fn stand(&self, me: FiberRef, is_over: impl Fn() -> bool) {
+        no_park::check(&me);
+        let was_met = (0..LOOKS).any(|_| {
+            spin_loop();
+            is_over() || !self.remote().inbox.is_empty()
+        }) && is_over();
+        self.lingers.set(self.lingers.get().next(!was_met));
+    }
+
+    /// Whether there is something to do beside those who are ready.
+    fn has_more_to_do(&self) -> bool {
+        self.fresh_due.get() != FreshDue::No || self.recording.get() || self.has_fresh_here() || self.is_called()
     }
 
     /// Whether there are fresh fibers that this worker would start.

@@ -1,14 +1,17 @@
 //! Meeting in fibers, for as long as it takes: most calls. The protocol is that of the [rendezvous](super).
 //!
 //! One of both who meet has waited. So a call costs what a wait does, and half of that is what only others need: a time limit, a thread that waits, errors
-//! with values in them, a record of the wait where there is none (`pingpong-1`: 57 to 44-47 ns).
+//! with values in them, a record of the wait where there is none (`pingpong-1`: 57 to 44-47 ns). And who is met on the [doorstep](super::doorstep) has
+//! not waited at all.
 #![allow(unsafe_code, reason = "values are moved between frames by pointer")]
 
-use super::Rendezvous;
+use super::doorstep::{Doorstep, Met};
+use super::{Inner, Rendezvous};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
 use crate::park::{Here, with_here};
 use crate::prim::cancel::Cause;
+use crate::prim::lock::LockGuard;
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use std::mem::MaybeUninit;
@@ -54,6 +57,12 @@ impl<T> Rendezvous<T> {
             let mut record = Record::new();
             loop {
                 let mut inner = self.inner.lock_as(here.thread());
+                // SAFETY: the caller's promise.
+                if unsafe { self.doorstep.give(from) } {
+                    drop(inner);
+                    here.pay_fuel(place);
+                    return Ok(());
+                }
                 if let Some(receiver) = inner.receivers.claim_first() {
                     drop(inner);
                     // SAFETY: the receiver's slot is a place for a `T` in its frame, which stays until it is unparked; ours holds a value.
@@ -66,6 +75,16 @@ impl<T> Rendezvous<T> {
                     drop(inner);
                     here.pay_fuel(place);
                     return Err(Unmet::Closed);
+                }
+                if self.is_for_several() && inner.senders.is_empty() && self.may_stand(here) {
+                    // SAFETY: the caller's promise.
+                    match unsafe { self.stand_to_send(inner, here, from) } {
+                        Met::Yes => {
+                            here.pay_fuel(place);
+                            return Ok(());
+                        }
+                        Met::Dismissed | Met::No => continue,
+                    }
                 }
                 let (wait, waiter) = record.begin(here, from.cast());
                 // SAFETY: both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
@@ -100,6 +119,12 @@ impl<T> Rendezvous<T> {
                     // They are received as everywhere else.
                     return Err(Unmet::NotTried);
                 }
+                // SAFETY: the caller's promise.
+                if unsafe { self.doorstep.accept(into) } {
+                    drop(inner);
+                    here.pay_fuel(place);
+                    return Ok(());
+                }
                 if let Some(sender) = inner.senders.claim_first() {
                     drop(inner);
                     // SAFETY: the sender's slot holds a value in its frame, which stays until it is unparked and is then told that the value
@@ -113,6 +138,16 @@ impl<T> Rendezvous<T> {
                     drop(inner);
                     here.pay_fuel(place);
                     return Err(Unmet::Closed);
+                }
+                if self.is_for_several() && inner.receivers.is_empty() && self.may_stand(here) {
+                    // SAFETY: the caller's promise.
+                    match unsafe { self.stand_to_receive(inner, here, into) } {
+                        Met::Yes => {
+                            here.pay_fuel(place);
+                            return Ok(());
+                        }
+                        Met::Dismissed | Met::No => continue,
+                    }
                 }
                 let (wait, waiter) = record.begin(here, into.cast());
                 // SAFETY: as in `send_in_fiber`.
@@ -130,5 +165,60 @@ impl<T> Rendezvous<T> {
                 }
             }
         })
+    }
+
+    /// Whether somebody may come from another thread, as far as is known. Else there is nobody to stand on the doorstep for.
+    #[inline(always)]
+    fn is_for_several(&self) -> bool {
+        Doorstep::fits::<T>() && !self.inner.is_biased()
+    }
+
+    /// Under the lock.
+    #[inline(never)]
+    fn may_stand(&self, here: Here<'_>) -> bool {
+        self.doorstep.is_vacant() && here.may_stand()
+    }
+
+    /// # Safety
+    /// As for [`send_in_fiber`](Self::send_in_fiber); the value is gone if somebody was met.
+    #[inline(never)]
+    unsafe fn stand_to_send(&self, guard: LockGuard<'_, Inner<T>>, here: Here<'_>, from: *mut T) -> Met {
+        // SAFETY: the lock is held, the caller has seen that the doorstep is vacant, and that values fit.
+        unsafe { self.doorstep.offer(from) };
+        drop(guard);
+        here.stand(|| self.doorstep.is_over());
+        // SAFETY: it was offered above, here and below.
+        let met = unsafe { self.doorstep.ask_sender() };
+        if met != Met::No {
+            return met;
+        }
+        let _guard = self.inner.lock_as(here.thread());
+        // SAFETY: as above.
+        let met = unsafe { self.doorstep.ask_sender() };
+        if met == Met::No {
+            self.doorstep.leave();
+        }
+        met
+    }
+
+    /// # Safety
+    /// As for [`receive_in_fiber`](Self::receive_in_fiber); there is a value if somebody was met.
+    #[inline(never)]
+    unsafe fn stand_to_receive(&self, guard: LockGuard<'_, Inner<T>>, here: Here<'_>, into: *mut T) -> Met {
+        self.doorstep.await_value();
+        drop(guard);
+        here.stand(|| self.doorstep.is_over());
+        // SAFETY: it is this receiver that stands here; `into` can be written. Here and below.
+        let met = unsafe { self.doorstep.ask_receiver(into) };
+        if met != Met::No {
+            return met;
+        }
+        let _guard = self.inner.lock_as(here.thread());
+        // SAFETY: as above.
+        let met = unsafe { self.doorstep.ask_receiver(into) };
+        if met == Met::No {
+            self.doorstep.leave();
+        }
+        met
     }
 }
