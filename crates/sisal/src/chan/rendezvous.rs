@@ -8,8 +8,9 @@
 //!   is none, and the channel is closed, say so; else link the sender and unlock, in one step: there is no gap between deciding
 //!   to wait and being findable.
 //! - *Receive*: the same with the sides exchanged; the value is moved out of the sender's slot.
-//! - *Who has nothing else to do*, and finds nobody in a channel that several threads use, stands on the [doorstep] for a moment before it waits.
+//! - *Who has nothing else to do*, and finds nobody in a channel that several threads use, or may, stands on the [doorstep] for a moment before it waits.
 //!   Whoever stands there is met before those who wait.
+//! - *Locks*: whoever cancels a node has its lock when that closes a channel. So under the lock of a channel that of a node is never taken.
 //! - *Close*: lock, set the flag, dismiss who stands on the doorstep, claim all who wait, unlock, unpark them. They find out by trying again.
 //! - *A receiver that was handed a value and goes* without it, as a future may: the value goes to the next receiver that waits, or is kept
 //!   as an *orphan* for the next that comes, before any sender's. So what was sent is received, also after a close.

@@ -37,6 +37,21 @@ impl<P: Identity> WaitList<P> {
         unsafe { self.0.push(waiter) };
     }
 
+    /// Adds a waiter at the front, if it came before all who stand here, or else at the end.
+    ///
+    /// # Safety
+    /// As for [`push`](Self::push).
+    #[inline(always)]
+    pub(crate) unsafe fn push_to(&mut self, front: bool, waiter: &Waiter<P>) {
+        if front {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.push_first(waiter) };
+        } else {
+            // SAFETY: as above.
+            unsafe { self.push(waiter) };
+        }
+    }
+
     /// Takes a waiter off, if it still stands here; true if it did.
     #[inline]
     pub(crate) fn remove(&mut self, waiter: &Waiter<P>) -> bool {

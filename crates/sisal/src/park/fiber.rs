@@ -99,16 +99,17 @@ impl Here<'_> {
         }
     }
 
-    /// Whether there is nothing better to do than to [stand](Self::stand) somewhere for a moment.
+    /// Whether there is nothing better to do than to [stand](Self::stand) somewhere for a moment. Takes no lock: the caller may have one, which
+    /// those who cancel take while they have that of a node.
     #[inline]
     pub(crate) fn may_stand(self) -> bool {
-        self.worker.may_stand() && (is_shielded(self.me) || ambient_end(self.worker, self.me).is_none())
+        self.worker.may_stand() && (is_shielded(self.me) || is_calm(self.worker, self.me))
     }
 
     /// Looks for a moment whether what the fiber would wait for has come.
     #[inline]
     pub(crate) fn stand(self, is_over: impl Fn() -> bool) {
-        self.worker.stand(self.me, is_over);
+        self.worker.stand(is_over);
     }
 
     /// As [`park`], for a wait that has no time limit of its own, can be cancelled, and is not counted.
@@ -192,6 +193,16 @@ pub(super) fn ambient_end(worker: &Worker, me: FiberRef) -> Option<Cause> {
         return None;
     }
     common_end(worker, me)
+}
+
+/// Whether it is certain, without a lock, that nothing ends the fiber's cancellable waits right now, and that it could be poked. Of one that has not
+/// waited yet it is not.
+#[inline]
+fn is_calm(worker: &Worker, me: FiberRef) -> bool {
+    // SAFETY: as in `is_shielded`.
+    let is_following = me.scope.get().is_none_or(|scope| unsafe { scope.as_ref() }.is_following());
+    let is_asked = !me.poke.is_calm() || me.cancel_cause().is_some();
+    is_following && !is_asked && worker.shared().phase() == Phase::Running && !worker.is_unwinding()
 }
 
 /// What is asked of the fiber itself, or of one of its scopes.

@@ -194,7 +194,7 @@ impl<T> Lock<T> {
     fn revoke(&self) {
         fork::refuse_in_child();
         self.owner.store(REVOKED, Ordering::Relaxed);
-        // ORDERING: pairs with the light barrier in `lock`; see the module.
+        // ORDERING: pairs with the light barrier in `try_own`; see the module.
         barrier::heavy();
         let mut backoff = Backoff::new();
         // ORDERING: Acquire pairs with the Release by which the owner gives it back.
@@ -225,7 +225,7 @@ impl<T> DerefMut for LockGuard<'_, T> {
 impl<T> Drop for LockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // ORDERING: Release pairs with the Acquire in `lock_shared` or `revoke`.
+        // ORDERING: Release pairs with the Acquire in `try_hold` or `revoke`.
         self.taken.store(0, Ordering::Release);
     }
 }

@@ -95,6 +95,25 @@ impl<T: Chained> Chain<T> {
         }
     }
 
+    /// Adds `thing` before all others.
+    ///
+    /// # Safety
+    /// As for [`push`](Self::push).
+    #[cold]
+    pub(crate) unsafe fn push_first(&mut self, thing: &T) {
+        let link = thing.chain_link();
+        debug_assert!(!link.is_linked(), "INVARIANT: a thing stands in one list at a time");
+        link.set_next(self.first);
+        link.set_previous(None);
+        link.set_linked(true);
+        let thing = NonNull::from(thing);
+        match self.first.replace(thing) {
+            // SAFETY: things in the list are alive.
+            Some(first) => unsafe { first.as_ref() }.chain_link().set_previous(Some(thing)),
+            None => self.last = Some(thing),
+        }
+    }
+
     /// Takes the first thing, which is alive as long as its owner is kept from leaving.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<NonNull<T>> {
@@ -152,8 +171,11 @@ mod tests {
         for _ in 0..100 {
             let things: Vec<Thing> = (0..10).map(|number| Thing(number, ChainLink::new())).collect();
             let mut chain = Chain::new();
+            let first = random.usize(0..=10);
             // SAFETY: the things stay where they are to the end of the round.
-            things.iter().for_each(|thing| unsafe { chain.push(thing) });
+            things[first..].iter().for_each(|thing| unsafe { chain.push(thing) });
+            // SAFETY: as above.
+            things[..first].iter().rev().for_each(|thing| unsafe { chain.push_first(thing) });
             let mut expected: Vec<usize> = (0..10).collect();
             for _ in 0..random.usize(0..=10) {
                 let number = expected.remove(random.usize(0..expected.len()));

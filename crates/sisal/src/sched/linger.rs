@@ -28,7 +28,7 @@ const LOOKS: u32 = 48;
 /// After how many waits it tries again at the latest.
 const MOST: u32 = 4096;
 
-/// After how many times it looks for other work.
+/// After how many times it looks for other work (`pingpong-cross`).
 const MOST_IN_A_ROW: u32 = 128;
 
 /// Whether it is worth it.
@@ -88,21 +88,22 @@ impl Worker {
         }
     }
 
-    /// Whether the running fiber, before it waits, may [stand](Self::stand) somewhere for a moment.
+    /// Whether the running fiber, before it waits, may [stand](Self::stand) somewhere for a moment. Where a guard forbids it to wait, the wait is to
+    /// say so.
     pub(crate) fn may_stand(&self) -> bool {
-        let is_anybody_ready = || self.run_next.get().is_some() || !self.ready.is_empty() || !self.remote().inbox.is_empty();
-        self.lingers.get().left == 0 && !is_anybody_ready() && !self.has_more_to_do()
+        self.lingers.get().left == 0 && self.nothing_to_resume() && !self.has_more_to_do() && !no_park::is_guarded()
     }
 
-    /// Looks for a moment whether what `me` would wait for has come.
+    /// Looks for a moment whether what the running fiber would wait for has come. That is a turn as every wait is: timers and what comes from outside
+    /// are looked at now and then.
     #[inline]
-    pub(crate) fn stand(&self, me: FiberRef, is_over: impl Fn() -> bool) {
-        no_park::check(&me);
-        let was_met = (0..LOOKS).any(|_| {
+    pub(crate) fn stand(&self, is_over: impl Fn() -> bool) {
+        self.begin_turn();
+        let came = (0..LOOKS).any(|_| {
             spin_loop();
             is_over() || !self.remote().inbox.is_empty()
-        }) && is_over();
-        self.lingers.set(self.lingers.get().next(!was_met));
+        });
+        self.lingers.set(self.lingers.get().next(!came));
     }
 
     /// Whether there is something to do beside those who are ready.

@@ -71,6 +71,12 @@ pub(super) fn forget() {
     }
 }
 
+/// Whether whoever runs may not wait, as far as somebody looks.
+#[inline(always)]
+pub(super) fn is_guarded() -> bool {
+    cfg!(debug_assertions) && current::with(|current| current.no_park.get()).is_some()
+}
+
 /// `me` is about to leave its thread to others.
 #[inline(always)]
 pub(super) fn check(me: &Header) {

@@ -12,7 +12,8 @@
 //! Nothing starves: every [`POLL_EVERY`]th turn, and more often if turns are long, the inbox, the timers and the driver are looked at
 //! whatever else there is. If fresh work waits then, one fresh fiber goes before the ready ones every [`POLL_EVERY`]th turn, and every
 //! [`FRESH_EVERY`] if turns are long, or others are to take it: by turns the oldest of the deque, the injector's, the lane's and the
-//! pinned. After one that waits for the first time the newest of a few in the own deque goes before the ready ones, too, half of the time at most. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
+//! pinned. After one that waits for the first time the newest of a few in the own deque goes before the ready ones, too, in half of the turns at
+//! most, and for [`SIBLINGS_FOR`]. What one fiber wakes goes first only [`MOST_IN_A_ROW`] times in a row.
 #![allow(unsafe_code, reason = "fibers are taken from intrusive queues")]
 
 use super::remote::Life;
@@ -36,8 +37,11 @@ const FRESH_EVERY: u64 = 1_000_000;
 /// How many fresh fibers are worth to be left to others. Few may well belong together with those that have started here (`chan-4-4`).
 pub(super) const MANY: usize = 32;
 
-/// After how many turns for each fresh fiber that there was more of them may go before the ready ones. To start one takes two.
+/// After how many turns for each fresh fiber that there was more of them may go before the ready ones. To start one takes two (`chan-4-4`).
 const TURNS_A_SIBLING: u64 = 4;
+
+/// For how long, in nanoseconds, siblings go before the ready ones: no longer than others that are fresh are kept waiting.
+const SIBLINGS_FOR: u64 = FRESH_EVERY;
 
 /// How often in a row the fiber woken last may go before all others.
 const MOST_IN_A_ROW: u32 = 32;
@@ -103,16 +107,17 @@ impl FreshDue {
     }
 }
 
-/// How many more siblings may go before those that are ready, until which turn.
+/// How many more siblings may go before those that are ready, and how long; and until which turn no others may.
 #[derive(Copy, Clone)]
 pub(super) struct Siblings {
     left: u64,
+    by: Moment,
     until: u64,
 }
 
 impl Siblings {
     pub(super) fn new() -> Siblings {
-        Siblings { left: 0, until: 0 }
+        Siblings { left: 0, by: Moment(0), until: 0 }
     }
 }
 
@@ -201,22 +206,22 @@ impl Worker {
     }
 
     /// A fiber waits for the first time. If a few are fresh still, they were most likely spawned together with it, and are what it waits for, or wait for
-    /// it. They start first, or others would take them while those who are ready already keep this worker from them (`chan-4-4`). Those that they
-    /// spawn in their turn are not among them, or the ready ones might never have theirs.
+    /// it. They start first, or others would take them while those who are ready already keep this worker from them (`chan-4-4`). No more of them than
+    /// there are now, whoever has spawned them, and not for long: the ready ones are to have their turn.
     pub(super) fn go_on_starting(&self) {
         let fresh = self.remote().ring.len();
         if !(1..MANY).contains(&fresh) || self.fresh_due.get() != FreshDue::No {
             return;
         }
-        let (tick, siblings) = (self.tick.get(), self.siblings.get());
-        let Siblings { left, until } = if tick < siblings.until {
+        let (tick, now, siblings) = (self.tick.get(), self.read_clock(), self.siblings.get());
+        let Siblings { left, by, until } = if tick < siblings.until {
             siblings
         } else {
             let left = fresh as u64;
-            Siblings { left, until: tick + left * TURNS_A_SIBLING }
+            Siblings { left, by: Moment(now.0 + SIBLINGS_FOR), until: tick + left * TURNS_A_SIBLING }
         };
-        if left > 0 {
-            self.siblings.set(Siblings { left: left - 1, until });
+        if left > 0 && now < by {
+            self.siblings.set(Siblings { left: left - 1, by, until });
             self.fresh_due.set(FreshDue::Sibling);
         }
     }

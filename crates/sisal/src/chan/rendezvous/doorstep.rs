@@ -8,7 +8,8 @@
 //!
 //! 1. Vacant → Awaited: a receiver has found nobody, and looks at the word for a moment. Vacant → Offered: a sender, with its value in the *place*.
 //! 2. Awaited → Given: a sender has put a value into the place. Offered → Taken: a receiver has moved it out. Either → Dismissed: the channel was closed.
-//! 3. Awaited → Vacant, Offered → Vacant: the moment is over, and who stood there goes to wait as everybody does. A value that was offered is still its own.
+//! 3. Awaited → Vacant, Offered → Vacant: the moment is over, and who stood there goes to wait as everybody does, in the same critical section and before
+//!    all who wait on its side. A value that was offered is still its own.
 //! 4. Given, Taken, Dismissed → Vacant: who stood there has seen it, and has moved out what was given. Without the lock.
 //!
 //! The place belongs to whoever has to take the next step: in Given to the one who stood there, else to whoever has the lock.
@@ -38,7 +39,7 @@ pub(super) struct Doorstep {
 
 // SAFETY: the place is reached by one at a time, as the protocol says.
 unsafe impl Sync for Doorstep {}
-// SAFETY: what lies in it for longer than a call is Given, and then somebody in such a call borrows the channel.
+// SAFETY: what lies in it for longer than a call is Given, or the copy of what is Offered: then somebody in such a call borrows the channel.
 unsafe impl Send for Doorstep {}
 
 /// How it ended for one who stood there.
@@ -148,6 +149,7 @@ impl Doorstep {
     /// 1, by a receiver. Under the lock, if it [is vacant](Self::is_vacant).
     #[inline(always)]
     pub(super) fn await_value(&self) {
+        debug_assert_eq!(self.word(), VACANT, "INVARIANT: one at a time");
         self.set(AWAITED);
     }
 
@@ -157,6 +159,7 @@ impl Doorstep {
     /// The lock is held, the doorstep is vacant, `from` holds a value, and `T` [fits](Self::fits).
     #[inline(always)]
     pub(super) unsafe fn offer<T>(&self, from: *const T) {
+        debug_assert_eq!(self.word(), VACANT, "INVARIANT: one at a time");
         // SAFETY: the caller's promise.
         unsafe { self.put(from) };
         self.set(OFFERED);
@@ -205,6 +208,7 @@ impl Doorstep {
 
     /// 3. Under the lock, by the one who stands here and has not been met.
     pub(super) fn leave(&self) {
+        debug_assert!(self.is_awaited() || self.is_offered(), "INVARIANT: who leaves stands here");
         self.set(VACANT);
     }
 }

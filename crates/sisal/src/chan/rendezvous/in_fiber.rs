@@ -21,8 +21,17 @@ use std::mem::MaybeUninit;
 pub(in crate::chan) enum Unmet {
     Closed,
     Cancelled(Cause),
-    /// The caller is in no fiber, and nothing was done.
+    /// Nothing was done: the caller is in no fiber, or there are values that are received before those of senders.
     NotTried,
+}
+
+/// How a moment on the doorstep ended.
+enum Stood<'a, T> {
+    Met,
+    /// The channel was closed.
+    Dismissed,
+    /// Nobody came. The lock is held.
+    InVain(LockGuard<'a, Inner<T>>),
 }
 
 /// Where a wait is written down, if it comes to one. A fiber's needs no drop.
@@ -76,19 +85,22 @@ impl<T> Rendezvous<T> {
                     here.pay_fuel(place);
                     return Err(Unmet::Closed);
                 }
+                let mut has_stood = false;
                 if self.is_for_several() && inner.senders.is_empty() && self.may_stand(here) {
                     // SAFETY: the caller's promise.
-                    match unsafe { self.stand_to_send(inner, here, from) } {
-                        Met::Yes => {
+                    inner = match unsafe { self.stand_to_send(inner, here, from) } {
+                        Stood::Met => {
                             here.pay_fuel(place);
                             return Ok(());
                         }
-                        Met::Dismissed | Met::No => continue,
-                    }
+                        Stood::Dismissed => continue,
+                        Stood::InVain(inner) => inner,
+                    };
+                    has_stood = true;
                 }
                 let (wait, waiter) = record.begin(here, from.cast());
                 // SAFETY: both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
-                unsafe { inner.senders.push(waiter) };
+                unsafe { inner.senders.push_to(has_stood, waiter) };
                 drop(inner);
                 match here.park(wait, Reason::Send, Object::of(self), place) {
                     Woken::Object(_) if waiter.was_handed() => return Ok(()),
@@ -139,19 +151,22 @@ impl<T> Rendezvous<T> {
                     here.pay_fuel(place);
                     return Err(Unmet::Closed);
                 }
+                let mut has_stood = false;
                 if self.is_for_several() && inner.receivers.is_empty() && self.may_stand(here) {
                     // SAFETY: the caller's promise.
-                    match unsafe { self.stand_to_receive(inner, here, into) } {
-                        Met::Yes => {
+                    inner = match unsafe { self.stand_to_receive(inner, here, into) } {
+                        Stood::Met => {
                             here.pay_fuel(place);
                             return Ok(());
                         }
-                        Met::Dismissed | Met::No => continue,
-                    }
+                        Stood::Dismissed => continue,
+                        Stood::InVain(inner) => inner,
+                    };
+                    has_stood = true;
                 }
                 let (wait, waiter) = record.begin(here, into.cast());
                 // SAFETY: as in `send_in_fiber`.
-                unsafe { inner.receivers.push(waiter) };
+                unsafe { inner.receivers.push_to(has_stood, waiter) };
                 drop(inner);
                 match here.park(wait, Reason::Receive, Object::of(self), place) {
                     Woken::Object(_) if waiter.was_handed() => return Ok(()),
@@ -167,13 +182,14 @@ impl<T> Rendezvous<T> {
         })
     }
 
-    /// Whether somebody may come from another thread, as far as is known. Else there is nobody to stand on the doorstep for.
+    /// Whether somebody may come from another thread, as far as is known: the lock is not one thread's own, or not yet. Else there is nobody to stand
+    /// on the doorstep for.
     #[inline(always)]
     fn is_for_several(&self) -> bool {
         Doorstep::fits::<T>() && !self.inner.is_biased()
     }
 
-    /// Under the lock.
+    /// Under the lock. Takes no other.
     #[inline(never)]
     fn may_stand(&self, here: Here<'_>) -> bool {
         self.doorstep.is_vacant() && here.may_stand()
@@ -182,43 +198,50 @@ impl<T> Rendezvous<T> {
     /// # Safety
     /// As for [`send_in_fiber`](Self::send_in_fiber); the value is gone if somebody was met.
     #[inline(never)]
-    unsafe fn stand_to_send(&self, guard: LockGuard<'_, Inner<T>>, here: Here<'_>, from: *mut T) -> Met {
+    unsafe fn stand_to_send<'a>(
+        &'a self,
+        guard: LockGuard<'a, Inner<T>>,
+        here: Here<'_>,
+        from: *mut T,
+    ) -> Stood<'a, T> {
         // SAFETY: the lock is held, the caller has seen that the doorstep is vacant, and that values fit.
         unsafe { self.doorstep.offer(from) };
-        drop(guard);
-        here.stand(|| self.doorstep.is_over());
-        // SAFETY: it was offered above, here and below.
-        let met = unsafe { self.doorstep.ask_sender() };
-        if met != Met::No {
-            return met;
-        }
-        let _guard = self.inner.lock_as(here.thread());
-        // SAFETY: as above.
-        let met = unsafe { self.doorstep.ask_sender() };
-        if met == Met::No {
-            self.doorstep.leave();
-        }
-        met
+        // SAFETY: it was offered just now.
+        self.stand(guard, here, || unsafe { self.doorstep.ask_sender() })
     }
 
     /// # Safety
     /// As for [`receive_in_fiber`](Self::receive_in_fiber); there is a value if somebody was met.
     #[inline(never)]
-    unsafe fn stand_to_receive(&self, guard: LockGuard<'_, Inner<T>>, here: Here<'_>, into: *mut T) -> Met {
+    unsafe fn stand_to_receive<'a>(
+        &'a self,
+        guard: LockGuard<'a, Inner<T>>,
+        here: Here<'_>,
+        into: *mut T,
+    ) -> Stood<'a, T> {
         self.doorstep.await_value();
+        // SAFETY: it is this receiver that stands here; `into` can be written.
+        self.stand(guard, here, || unsafe { self.doorstep.ask_receiver(into) })
+    }
+
+    /// For one who stands there, and whom `ask` tells how it went. In vain, it has left under the lock, which it still has: nobody has come between.
+    #[inline(always)]
+    fn stand<'a>(&'a self, guard: LockGuard<'a, Inner<T>>, here: Here<'_>, ask: impl Fn() -> Met) -> Stood<'a, T> {
         drop(guard);
         here.stand(|| self.doorstep.is_over());
-        // SAFETY: it is this receiver that stands here; `into` can be written. Here and below.
-        let met = unsafe { self.doorstep.ask_receiver(into) };
-        if met != Met::No {
-            return met;
+        match ask() {
+            Met::Yes => return Stood::Met,
+            Met::Dismissed => return Stood::Dismissed,
+            Met::No => {}
         }
-        let _guard = self.inner.lock_as(here.thread());
-        // SAFETY: as above.
-        let met = unsafe { self.doorstep.ask_receiver(into) };
-        if met == Met::No {
-            self.doorstep.leave();
+        let guard = self.inner.lock_as(here.thread());
+        match ask() {
+            Met::Yes => Stood::Met,
+            Met::Dismissed => Stood::Dismissed,
+            Met::No => {
+                self.doorstep.leave();
+                Stood::InVain(guard)
+            }
         }
-        met
     }
 }

@@ -37,7 +37,7 @@ impl Others {
     /// As far as can be seen; if so, for good.
     #[inline(always)]
     fn have_come(&self) -> bool {
-        // ORDERING: Acquire pairs with the Release in `Lock::change_together`: changes by a store came before.
+        // ORDERING: Acquire pairs with the Release in `Lock::meet`: changes by a store came before.
         self.have_come.load(Ordering::Acquire) != 0
     }
 }
