@@ -183,7 +183,9 @@ impl<T> Array<T> {
     fn spot(&self, word: usize) -> Spot<'_, T> {
         let (position, within_lap, slots) = (word & !FLAGS, self.one_lap - 1, &*self.slots);
         let index = (word & within_lap) / STEP;
-        let slot = &slots[index];
+        debug_assert!(index < slots.len(), "INVARIANT: positions stand at slots");
+        // SAFETY: words come from here, from `ahead`, or are 0, and both name slots only.
+        let slot = unsafe { slots.get_unchecked(index) };
         // From the last to the first index of the next lap.
         let next = if index + 1 < slots.len() { position + STEP } else { (position | within_lap).wrapping_add(1) };
         Spot { position, slot, next }

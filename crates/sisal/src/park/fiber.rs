@@ -94,9 +94,15 @@ impl Here<'_> {
     /// As [`pay_fuel`](crate::sched::fuel::pay_fuel).
     #[inline(always)]
     pub(crate) fn pay_fuel(self, place: Place) {
-        if self.worker.spend(1) {
+        if self.spend_fuel() {
             give_way_now(place);
         }
+    }
+
+    /// As [`spend_fuel`](crate::sched::fuel::spend_fuel).
+    #[inline(always)]
+    pub(crate) fn spend_fuel(self) -> bool {
+        self.worker.spend(1)
     }
 
     /// Whether there is nothing better to do than to [stand](Self::stand) somewhere for a moment. Takes no lock: the caller may have one, which

@@ -83,6 +83,10 @@ impl Here<'_> {
         match self {}
     }
 
+    pub(crate) fn spend_fuel(self) -> bool {
+        match self {}
+    }
+
     pub(crate) fn may_stand(self) -> bool {
         match self {}
     }

@@ -47,6 +47,10 @@ mod model {
             word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).map(drop)
         }
 
+        pub(crate) fn alone(&self, _: ThreadNumber) -> Option<loom::sync::MutexGuard<'_, T>> {
+            None
+        }
+
         pub(crate) fn see(&self, _: &Others) {}
     }
 }

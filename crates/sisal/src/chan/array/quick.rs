@@ -1,22 +1,61 @@
 //! Sending and receiving where nothing is in the way: nobody is quicker, and there is room, or a value.
 //!
 //! That is how most calls go, and such a call costs as much as all it does if it has to keep what is needed for the rest. So whatever else there
-//! is to do is left to another function, by the last call in this one, and nothing is kept for afterwards (`chan-1-1`).
+//! is to do is left to another function, by the last call in this one, and nothing is kept for afterwards (`chan-1-1`). A fiber whose thread alone uses the
+//! channel does it all in one go (`chan-4-4`). Who runs is asked for in the caller's code: there that is a call, as the compiler sees it, and here nothing
+//! would stay in its register.
 #![allow(unsafe_code, reason = "values are moved through pointers to slots")]
 
-use super::{Array, Turn};
-use crate::park::{give_way_now, spend_fuel};
+use super::{Array, FLAGS, Passed, STEP, Spot, Turn};
+use crate::park::{Here, give_way_now, spend_fuel, with_here};
 use crate::prim::atomic::Ordering;
 use crate::prim::reason::Place;
 
 impl<T> Array<T> {
-    /// Moves the value out of `from` by one attempt, and pays for it. False, and nothing done, if something was in the way: perhaps not for
-    /// long.
+    /// Moves the value out of `from` by one attempt of the fiber that runs, if one does, and pays for it. False, and nothing done, if something was
+    /// in the way: perhaps not for long.
     ///
     /// # Safety
     /// `from` holds a value; if the result is true, no longer.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) unsafe fn send_quickly(&self, from: *mut T, place: Place) -> bool {
+        with_here(|here| match here {
+            // SAFETY: the caller's promise.
+            Some(here) => unsafe { self.send_alone(here, from, place) },
+            // SAFETY: as above.
+            None => unsafe { self.send_among_others(from, place) },
+        })
+    }
+
+    /// # Safety
+    /// As for [`send_quickly`](Self::send_quickly).
+    #[inline(never)]
+    unsafe fn send_alone(&self, here: Here<'_>, from: *mut T, place: Place) -> bool {
+        let Some(alone) = self.waiting.alone(here.thread()) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_among_others(from, place) };
+        };
+        let word = self.tail.load(Ordering::Relaxed);
+        let Spot { position, slot, next } = self.spot(word);
+        // ORDERING: Relaxed: what this thread has done itself.
+        if word & FLAGS != 0 || slot.stamp.load(Ordering::Relaxed) != position {
+            return false;
+        }
+        // ORDERING: Release, as the exchange in `try_pass_tail`: others may look at it without the lock.
+        self.tail.store(next, Ordering::Release);
+        // SAFETY: we moved the tail past this slot; the caller's promise.
+        unsafe { Self::put_in(&Passed { word, slot }, from) };
+        drop(alone);
+        if here.spend_fuel() {
+            return give_way(place);
+        }
+        true
+    }
+
+    /// # Safety
+    /// As for [`send_quickly`](Self::send_quickly).
+    #[inline(never)]
+    unsafe fn send_among_others(&self, from: *mut T, place: Place) -> bool {
         let Turn::Moved(passed) = self.try_pass_tail(self.tail.load(Ordering::Relaxed)) else { return false };
         // SAFETY: the caller's promise.
         if unsafe { Self::put_in(&passed, from) } {
@@ -42,8 +81,45 @@ impl<T> Array<T> {
     ///
     /// # Safety
     /// `into` can be written; if the result is true, it holds a value.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) unsafe fn receive_quickly(&self, into: *mut T, place: Place) -> bool {
+        with_here(|here| match here {
+            // SAFETY: the caller's promise.
+            Some(here) => unsafe { self.receive_alone(here, into, place) },
+            // SAFETY: as above.
+            None => unsafe { self.receive_among_others(into, place) },
+        })
+    }
+
+    /// # Safety
+    /// As for [`receive_quickly`](Self::receive_quickly).
+    #[inline(never)]
+    unsafe fn receive_alone(&self, here: Here<'_>, into: *mut T, place: Place) -> bool {
+        let Some(alone) = self.waiting.alone(here.thread()) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.receive_among_others(into, place) };
+        };
+        let word = self.head.load(Ordering::Relaxed);
+        let Spot { position, slot, next } = self.spot(word);
+        // ORDERING: Relaxed: as in `send_alone`.
+        if word & FLAGS != 0 || slot.stamp.load(Ordering::Relaxed) != position + STEP {
+            return false;
+        }
+        // ORDERING: Release, as the exchange in `try_pass_head`.
+        self.head.store(next, Ordering::Release);
+        // SAFETY: we moved the head past this slot; the caller's promise.
+        unsafe { self.take_out(&Passed { word, slot }, into) };
+        drop(alone);
+        if here.spend_fuel() {
+            return give_way(place);
+        }
+        true
+    }
+
+    /// # Safety
+    /// As for [`receive_quickly`](Self::receive_quickly).
+    #[inline(never)]
+    unsafe fn receive_among_others(&self, into: *mut T, place: Place) -> bool {
         let Turn::Moved(passed) = self.try_pass_head(self.head.load(Ordering::Relaxed)) else { return false };
         // SAFETY: the caller's promise.
         if unsafe { self.take_out(&passed, into) } {

@@ -5,9 +5,11 @@
 //! whether to change them or to see what they are, makes them *shared*, for good: from then on everybody exchanges.
 //!
 //! # Protocol
-//! `have_come`: 0 at first, and 1 when the words are shared. It is set under the lock, by whoever finds that another thread has had that before.
+//! `have_come`: 0 at first, and 1 when the words are shared. It is set under the lock, by whoever finds that another thread has had that before, and then the lock is
+//! nobody's own any more: whose own it is need not look at `have_come`.
 //! - *Change a word*: if they are shared, by an exchange. Else take the lock. If it was the calling thread's own, or nobody else has come,
 //!   compare, store, and give it back. If others have come, set `have_come`, and exchange.
+//! - *Alone*: if they are not shared, and the lock is the calling thread's own, take it for several such changes and whatever belongs to them.
 //! - *See*, before something is decided by what is in them: if they are not shared, and the lock is not the calling thread's own, take it, and set `have_come`
 //!   likewise. What a store of their user has written before is seen then, as what an exchange has written would be.
 //!
@@ -19,8 +21,9 @@
 //! by a store, and by being exchanges from the rest.
 
 use super::super::atomic::{AtomicU8, AtomicUsize, Ordering};
-use super::super::{const_fn, thread_number};
-use super::Lock;
+use super::super::const_fn;
+use super::super::thread_number::{self, ThreadNumber};
+use super::{Lock, LockGuard, REVOKED};
 
 /// Whether others than one thread have had to do with words. See the [module](self).
 pub(crate) struct Others {
@@ -61,6 +64,13 @@ impl<T> Lock<T> {
         result
     }
 
+    /// The lock, if it is that of `me`, the calling thread, and nobody else has come: as long as it is held, the words may be changed by loads and
+    /// stores.
+    #[inline(always)]
+    pub(crate) fn alone(&self, me: ThreadNumber) -> Option<LockGuard<'_, T>> {
+        self.try_own(me).then(|| LockGuard { lock: self, taken: &self.busy })
+    }
+
     /// Where the lock is not the calling thread's own.
     #[cold]
     #[inline(never)]
@@ -94,6 +104,7 @@ impl<T> Lock<T> {
         if self.lock_shared(thread_number::current()) {
             // ORDERING: Release pairs with the Acquire in `have_come`.
             others.have_come.store(1, Ordering::Release);
+            self.owner.store(REVOKED, Ordering::Relaxed);
         }
         let result = f();
         // ORDERING: Release pairs with the Acquire in `try_hold`.
