@@ -3,6 +3,7 @@
 //! Select knows arms only as [`Arm`]s, whatever their channels carry.
 #![allow(unsafe_code, reason = "values are moved by way of slots in the arms")]
 
+use super::array::Alone;
 use super::error::{RecvError, SendError};
 use super::port::{Attempt, Enlisted, ReceivePort, Room, SendPort};
 use super::receiver::{Receiver, each_receiver};
@@ -10,6 +11,7 @@ use super::sender::{Sender, each_sender};
 use super::{Policy, ReceiverFlavour, SenderFlavour};
 use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
+use crate::park::Here;
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
@@ -19,8 +21,8 @@ use std::mem::MaybeUninit;
 
 /// One of the operations that a select chooses from.
 pub(crate) trait Arm {
-    /// Does it, if that needs no wait, and is chosen then.
-    fn choose_now(&self) -> bool;
+    /// Does it, if that needs no wait, and is chosen then. `here` may be left out.
+    fn choose_now(&self, here: Option<Here<'_>>) -> bool;
 
     /// Does it, or links `waiter`.
     ///
@@ -106,6 +108,14 @@ impl<'a, T> RecvArm<'a, T> {
         self.slot.get().cast()
     }
 
+    /// Apart from the attempt of a thread that uses the channel alone, which would have to make room for all that this needs (`select-1`).
+    #[inline(never)]
+    fn choose_among_others(&self) -> bool {
+        // SAFETY: the slot can be written; that it was is said at once, and then `take` or `drop` follows.
+        let attempt = each_receiver!(self.receiver, channel => unsafe { channel.try_receive(self.slot()) });
+        Chosen::note(attempt, &self.chosen)
+    }
+
     /// What came of it. It must have been chosen.
     #[inline]
     pub fn take(&self) -> Result<T, RecvError> {
@@ -128,16 +138,21 @@ impl<T> Drop for RecvArm<'_, T> {
 }
 
 impl<T> Arm for RecvArm<'_, T> {
-    fn choose_now(&self) -> bool {
-        // SAFETY: the slot can be written; that it was is said at once, and then `take` or `drop` follows.
-        let attempt = each_receiver!(self.receiver, channel => unsafe { channel.try_receive(self.slot()) });
-        Chosen::note(attempt, &self.chosen)
+    fn choose_now(&self, here: Option<Here<'_>>) -> bool {
+        if let (Some(here), ReceiverFlavour::Array(channel)) = (here, &self.receiver.0)
+            // SAFETY: as in `choose_among_others`.
+            && let Alone::Done = unsafe { channel.receive_if_alone(here, self.slot()) }
+        {
+            self.chosen.set(Some(Chosen::Done));
+            return true;
+        }
+        self.choose_among_others()
     }
 
     #[inline]
     unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt {
         waiter.set_slot(self.slot().cast());
-        // SAFETY: as in `choose_now`, and the caller's promise.
+        // SAFETY: as in `choose_among_others`, and the caller's promise.
         each_receiver!(self.receiver, channel => unsafe { channel.receive_or_enlist(self.slot(), waiter) })
     }
 
@@ -199,6 +214,12 @@ impl<'a, T> SendArm<'a, T> {
         }
     }
 
+    /// As that of a receive.
+    #[inline(never)]
+    fn choose_among_others(&self) -> bool {
+        Chosen::note(self.attempt(), &self.chosen)
+    }
+
     #[inline]
     fn holds_message(&self) -> bool {
         self.chosen.get() != Some(Chosen::Done) && !self.taken.get()
@@ -237,8 +258,16 @@ impl<'a, T> SendArm<'a, T> {
 }
 
 impl<T> Arm for SendArm<'_, T> {
-    fn choose_now(&self) -> bool {
-        Chosen::note(self.attempt(), &self.chosen)
+    fn choose_now(&self, here: Option<Here<'_>>) -> bool {
+        assert!(self.holds_message(), "sisal: the message of this arm was sent, or taken back");
+        if let (Some(here), SenderFlavour::Array(channel, _)) = (here, &self.sender.0)
+            // SAFETY: the slot holds a message until `Done` is seen.
+            && let Alone::Done = unsafe { channel.send_if_alone(here, self.slot()) }
+        {
+            self.chosen.set(Some(Chosen::Done));
+            return true;
+        }
+        self.choose_among_others()
     }
 
     #[inline]

@@ -49,6 +49,8 @@ mod loom_models;
 mod ports;
 mod quick;
 
+pub(crate) use self::quick::Alone;
+
 use super::pace::Pace;
 use super::port::{Attempt, Channel, Enlisted, Room};
 use crate::fiber::wait_list::WaitList;

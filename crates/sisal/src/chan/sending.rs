@@ -92,7 +92,7 @@ impl<T> Future for SendFuture<'_, T> {
 /// Into a channel that never makes a sender wait.
 fn send_dropping<T>(sender: &Sender<T>, message: T) -> Result<(), SendError<T>> {
     let arm = SendArm::new(sender, message);
-    assert!(arm.choose_now(), "INVARIANT: such a channel never makes a sender wait");
+    assert!(arm.choose_now(None), "INVARIANT: such a channel never makes a sender wait");
     arm.take()
 }
 

@@ -5,7 +5,7 @@ use crate::chan::arm::{AnyArm, RecvArm, SendArm};
 use crate::chan::selectable::ArmFor;
 use crate::chan::{Receiver, RecvError, Selectable, SendError, Sender};
 use crate::fiber::waiter::{Wait, Waiter};
-use crate::park::me;
+use crate::park::{me, with_here};
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use std::fmt;
@@ -275,9 +275,9 @@ impl<'a, R: 'a> Select<'a, R> {
     fn select(&mut self, patience: Patience, place: Place) -> Option<usize> {
         let arms: Vec<AnyArm<'_>> = self.operations.iter_mut().map(|operation| operation.arm()).collect();
         if let [AnyArm(only)] = &arms[..] {
-            return select_one(*only, patience, place);
+            return with_here(|here| select_one(here, *only, patience, place));
         }
-        if let Some(index) = try_any(&arms, place) {
+        if let Some(index) = with_here(|here| try_any(here, &arms, place)) {
             return Some(index);
         }
         let wait = Wait::new(me());

@@ -5,7 +5,7 @@ pub use crate::chan::arm::{AnyArm, RecvArm, SendArm};
 use crate::chan::selectable::ArmFor;
 use crate::chan::{Receiver, Selectable, Sender};
 use crate::fiber::waiter::{Wait, Waiter};
-use crate::park::me;
+use crate::park::{me, with_here};
 use crate::prim::clock::Moment;
 use crate::prim::reason::Place;
 use std::panic::Location;
@@ -100,10 +100,10 @@ pub fn wait_timeout<const N: usize>(arms: [AnyArm<'_>; N], timeout: Duration) ->
 fn choose<const N: usize>(arms: [AnyArm<'_>; N], patience: Patience) -> Option<usize> {
     let place = Location::caller();
     if let [AnyArm(only)] = &arms[..] {
-        return select_one(*only, patience, place);
+        return with_here(|here| select_one(here, *only, patience, place));
     }
     // The records are not made before they are needed: they are larger than all the rest.
-    try_any(&arms, place).or_else(|| wait_for_one(&arms, patience, place))
+    with_here(|here| try_any(here, &arms, place)).or_else(|| wait_for_one(&arms, patience, place))
 }
 
 #[cold]

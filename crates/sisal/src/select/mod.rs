@@ -32,7 +32,7 @@ use crate::chan::arm::{AnyArm, Arm, Chosen};
 use crate::chan::port::Enlisted;
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Waiting, me, park, park_or_leave, pay_fuel};
+use crate::park::{Here, Waiting, me, park, park_or_leave, pay_fuel};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::object::{Object, Sight, Watched};
@@ -48,8 +48,8 @@ pub(crate) enum Patience {
 
 /// Pass 1: the first of `arms` that need not wait, which is then chosen.
 #[inline]
-fn try_any(arms: &[AnyArm<'_>], place: Place) -> Option<usize> {
-    let index = Order::random(arms.len()).indices().find(|&index| arms[index].0.choose_now())?;
+fn try_any(here: Option<Here<'_>>, arms: &[AnyArm<'_>], place: Place) -> Option<usize> {
+    let index = Order::random(arms.len()).indices().find(|&index| arms[index].0.choose_now(here))?;
     pay_fuel(place);
     Some(index)
 }
@@ -75,7 +75,7 @@ fn select(
                     unsafe { arms[index].0.choose(Chosen::Done) };
                     return Some(index);
                 }
-                if arms[index].0.choose_now() {
+                if arms[index].0.choose_now(None) {
                     return Some(index);
                 }
             }
@@ -99,7 +99,7 @@ fn select(
                 return Some(0);
             }
         }
-        if let Some(index) = try_any(arms, place) {
+        if let Some(index) = try_any(None, arms, place) {
             return Some(index);
         }
         wait.renew();
@@ -169,11 +169,21 @@ fn earliest(arms: &[AnyArm<'_>]) -> Option<Moment> {
 }
 
 /// Waits for one arm: there is nothing to choose from, so it is tried and enlisted in one step.
-fn select_one(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> {
-    if arm.choose_now() {
-        pay_fuel(place);
+#[inline]
+fn select_one(here: Option<Here<'_>>, arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> {
+    if arm.choose_now(here) {
+        match here {
+            Some(here) => here.pay_fuel(place),
+            None => pay_fuel(place),
+        }
         return Some(0);
     }
+    wait_for_only(arm, patience, place)
+}
+
+/// Apart from the attempt without a wait, which would have to make room for all that this needs.
+#[inline(never)]
+fn wait_for_only(arm: &dyn Arm, patience: Patience, place: Place) -> Option<usize> {
     if patience == Patience::None {
         pay_fuel(place);
         return None;

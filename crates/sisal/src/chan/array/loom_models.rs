@@ -131,7 +131,7 @@ fn loom_array_drops_the_oldest_only_if_it_is_full() {
 fn loom_array_drops_the_oldest_for_an_arm_only_if_it_is_full() {
     oldest_makes_room_only_if_there_is_none(|sender, item| {
         let arm = SendArm::new(sender, item);
-        assert!(arm.choose_now(), "it never waits");
+        assert!(arm.choose_now(None), "it never waits");
         arm.take().unwrap();
     });
 }

@@ -11,6 +11,15 @@ use crate::park::{Here, give_way_now, spend_fuel, with_here};
 use crate::prim::atomic::Ordering;
 use crate::prim::reason::Place;
 
+/// What came of an attempt for which the thread has to be the only one that uses the channel.
+pub(crate) enum Alone {
+    Done,
+    /// It is the only one, and something is in the way.
+    InTheWay,
+    /// It is not.
+    Not,
+}
+
 impl<T> Array<T> {
     /// Moves the value out of `from` by one attempt of the fiber that runs, if one does, and pays for it. False, and nothing done, if something was
     /// in the way: perhaps not for long.
@@ -31,25 +40,32 @@ impl<T> Array<T> {
     /// As for [`send_quickly`](Self::send_quickly).
     #[inline(never)]
     unsafe fn send_alone(&self, here: Here<'_>, from: *mut T, place: Place) -> bool {
-        let Some(alone) = self.waiting.alone(here.thread()) else {
+        // SAFETY: the caller's promise.
+        match unsafe { self.send_if_alone(here, from) } {
+            Alone::Done if here.spend_fuel() => give_way(place),
+            Alone::Done => true,
+            Alone::InTheWay => false,
             // SAFETY: the caller's promise.
-            return unsafe { self.send_among_others(from, place) };
-        };
+            Alone::Not => unsafe { self.send_among_others(from, place) },
+        }
+    }
+
+    /// # Safety
+    /// `from` holds a value; if it is done, no longer.
+    #[inline(always)]
+    pub(crate) unsafe fn send_if_alone(&self, here: Here<'_>, from: *mut T) -> Alone {
+        let Some(_alone) = self.waiting.alone(here.thread()) else { return Alone::Not };
         let word = self.tail.load(Ordering::Relaxed);
         let Spot { position, slot, next } = self.spot(word);
         // ORDERING: Relaxed: what this thread has done itself.
         if word & FLAGS != 0 || slot.stamp.load(Ordering::Relaxed) != position {
-            return false;
+            return Alone::InTheWay;
         }
         // ORDERING: Release, as the exchange in `try_pass_tail`: others may look at it without the lock.
         self.tail.store(next, Ordering::Release);
         // SAFETY: we moved the tail past this slot; the caller's promise.
         unsafe { Self::put_in(&Passed { word, slot }, from) };
-        drop(alone);
-        if here.spend_fuel() {
-            return give_way(place);
-        }
-        true
+        Alone::Done
     }
 
     /// # Safety
@@ -95,25 +111,32 @@ impl<T> Array<T> {
     /// As for [`receive_quickly`](Self::receive_quickly).
     #[inline(never)]
     unsafe fn receive_alone(&self, here: Here<'_>, into: *mut T, place: Place) -> bool {
-        let Some(alone) = self.waiting.alone(here.thread()) else {
+        // SAFETY: the caller's promise.
+        match unsafe { self.receive_if_alone(here, into) } {
+            Alone::Done if here.spend_fuel() => give_way(place),
+            Alone::Done => true,
+            Alone::InTheWay => false,
             // SAFETY: the caller's promise.
-            return unsafe { self.receive_among_others(into, place) };
-        };
+            Alone::Not => unsafe { self.receive_among_others(into, place) },
+        }
+    }
+
+    /// # Safety
+    /// `into` can be written; if it is done, it holds a value.
+    #[inline(always)]
+    pub(crate) unsafe fn receive_if_alone(&self, here: Here<'_>, into: *mut T) -> Alone {
+        let Some(_alone) = self.waiting.alone(here.thread()) else { return Alone::Not };
         let word = self.head.load(Ordering::Relaxed);
         let Spot { position, slot, next } = self.spot(word);
-        // ORDERING: Relaxed: as in `send_alone`.
+        // ORDERING: Relaxed: as in `send_if_alone`.
         if word & FLAGS != 0 || slot.stamp.load(Ordering::Relaxed) != position + STEP {
-            return false;
+            return Alone::InTheWay;
         }
         // ORDERING: Release, as the exchange in `try_pass_head`.
         self.head.store(next, Ordering::Release);
         // SAFETY: we moved the head past this slot; the caller's promise.
         unsafe { self.take_out(&Passed { word, slot }, into) };
-        drop(alone);
-        if here.spend_fuel() {
-            return give_way(place);
-        }
-        true
+        Alone::Done
     }
 
     /// # Safety

@@ -10,6 +10,7 @@ use crate::chan::arm::{Arm, Chosen};
 use crate::chan::port::{Attempt, Enlisted};
 use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
+use crate::park::Here;
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
@@ -59,7 +60,7 @@ impl<'a, S, N> ObservedArm<'a, S, N> {
 }
 
 impl<S, N> Arm for ObservedArm<'_, S, N> {
-    fn choose_now(&self) -> bool {
+    fn choose_now(&self, _here: Option<Here<'_>>) -> bool {
         let found = self.observed.quietly(|state| self.look(state));
         self.note(found) == Attempt::Done
     }

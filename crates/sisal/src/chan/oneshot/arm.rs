@@ -8,6 +8,7 @@ use crate::chan::port::{Attempt, Enlisted};
 use crate::chan::selectable::{ArmFor, Selectable, sealed};
 use crate::fiber::waiter::Waiter;
 use crate::fiber::who::Who;
+use crate::park::Here;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
 use crate::prim::reason::Reason;
@@ -62,7 +63,7 @@ impl<T> OneArm<'_, T> {
 }
 
 impl<T> Arm for OneArm<'_, T> {
-    fn choose_now(&self) -> bool {
+    fn choose_now(&self, _here: Option<Here<'_>>) -> bool {
         let received = match self.receiver.borrow_mut().take() {
             Ok(message) => Ok(message),
             Err(TryRecvError::Closed) => Err(RecvError::Closed),
@@ -74,7 +75,7 @@ impl<T> Arm for OneArm<'_, T> {
 
     unsafe fn attempt_or_enlist(&self, waiter: &Waiter<Who>) -> Attempt {
         // Twice at most: if the sender is done, the next attempt succeeds.
-        while !self.choose_now() {
+        while !self.choose_now(None) {
             // SAFETY: the caller's promise.
             if unsafe { self.link(waiter) } {
                 return Attempt::Waits;
