@@ -7,7 +7,7 @@ use super::pace::PATIENCE;
 use super::port::{Attempt, ReceivePort, Room, SendPort};
 use super::rendezvous::{Rendezvous, Unmet};
 use crate::fiber::waiter::{Identity, Wait, Waiter, Woken};
-use crate::park::{Waiting, me, park_or_leave, pay_fuel};
+use crate::park::{Waiting, me, park_or_leave, pay_fuel, with_here};
 use crate::prim::cancel::Cancelled;
 use crate::prim::clock::Moment;
 use crate::prim::object::Object;
@@ -57,8 +57,12 @@ pub(super) fn send_to_rendezvous<T>(
 ) -> Result<(), SendTimeoutError<T>> {
     let mut slot = MaybeUninit::new(value);
     let why = if deadline.is_none() {
-        // SAFETY: the slot holds a value, until it is sent.
-        match unsafe { rendezvous.send_in_fiber(slot.as_mut_ptr(), place) } {
+        let sent = with_here(|here| match here {
+            // SAFETY: the slot holds a value, until it is sent.
+            Some(here) => unsafe { rendezvous.send_in_fiber(here, slot.as_mut_ptr(), place) },
+            None => Err(Unmet::NotTried),
+        });
+        match sent {
             Ok(()) => return Ok(()),
             Err(why) => why,
         }
@@ -93,8 +97,12 @@ pub(super) fn receive_from_rendezvous<T>(
 ) -> Result<T, RecvTimeoutError> {
     let mut slot = MaybeUninit::uninit();
     let why = if deadline.is_none() {
-        // SAFETY: the slot can be written, and holds a value if one was received.
-        match unsafe { rendezvous.receive_in_fiber(slot.as_mut_ptr(), place) } {
+        let received = with_here(|here| match here {
+            // SAFETY: the slot can be written, and holds a value if one was received.
+            Some(here) => unsafe { rendezvous.receive_in_fiber(here, slot.as_mut_ptr(), place) },
+            None => Err(Unmet::NotTried),
+        });
+        match received {
             // SAFETY: as above.
             Ok(()) => return Ok(unsafe { slot.assume_init() }),
             Err(why) => why,

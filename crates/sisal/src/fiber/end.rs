@@ -294,13 +294,13 @@ mod loom_models {
     use std::sync::Mutex;
 
     impl Identity for Arc<Counter> {
-        fn is_of_this_thread(&self) -> bool {
+        fn is_of_thread(&self, _: crate::prim::thread_number::ThreadNumber) -> bool {
             false
         }
     }
 
     impl Identity for () {
-        fn is_of_this_thread(&self) -> bool {
+        fn is_of_thread(&self, _: crate::prim::thread_number::ThreadNumber) -> bool {
             false
         }
     }

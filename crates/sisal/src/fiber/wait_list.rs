@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "waiters are reached by pointer, under the lock of their object")]
 
 use super::waiter::{ClaimToken, Claimed, Identity, Waiter};
+use crate::prim::thread_number::{self, ThreadNumber};
 use crate::queue::chain::Chain;
 use std::ptr::NonNull;
 
@@ -63,11 +64,26 @@ impl<P: Identity> WaitList<P> {
     pub(crate) fn claim_first(&mut self) -> Option<Claimed<P>> {
         let first = self.0.pop()?;
         // SAFETY: as below.
-        if unsafe { first.as_ref().claim_if_near() } {
+        if unsafe { first.as_ref().claim_if_near(thread_number::current()) } {
             // SAFETY: won just now.
             return Some(unsafe { Claimed::new(first) });
         }
         self.claim_from(first)
+    }
+
+    /// Claims the first and takes it off, if that needs no exchange of `me`, the calling thread. If not, nothing has been done.
+    #[inline(always)]
+    pub(crate) fn claim_first_near(&mut self, me: ThreadNumber) -> Option<Claimed<P>> {
+        let first = self.0.first()?;
+        // SAFETY: those who stand here are alive, since the lock is held.
+        if !unsafe { first.as_ref().claim_if_near(me) } {
+            return None;
+        }
+        // SAFETY: it is the first, and was won just now.
+        unsafe {
+            self.0.take_first(first);
+            Some(Claimed::new(first))
+        }
     }
 
     /// Claims `first`, which was taken off just now, or the first after it whose wait has not ended.

@@ -32,6 +32,7 @@
 
 use crate::prim::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use crate::prim::cancel::{CAUSES, Cause};
+use crate::prim::thread_number::{self, ThreadNumber};
 use crate::queue::chain::{ChainLink, Chained};
 use std::ptr::{self, NonNull};
 
@@ -74,13 +75,19 @@ impl Woken {
 
 /// Who waits: a name that is cloned into the token of whoever wins the claim.
 pub(crate) trait Identity: Clone {
-    /// Whether it is a fiber of the calling thread's worker. May be false when in doubt.
-    fn is_of_this_thread(&self) -> bool;
+    /// Whether it is a fiber of the worker of `me`, the calling thread. May be false when in doubt.
+    fn is_of_thread(&self, me: ThreadNumber) -> bool;
+
+    /// Whether it is a fiber of the calling thread's worker. Likewise.
+    #[inline]
+    fn is_of_this_thread(&self) -> bool {
+        self.is_of_thread(thread_number::current())
+    }
 }
 
 #[cfg(test)]
 impl Identity for u32 {
-    fn is_of_this_thread(&self) -> bool {
+    fn is_of_thread(&self, _: ThreadNumber) -> bool {
         false
     }
 }
@@ -249,16 +256,16 @@ impl<P: Identity> Waiter<P> {
         if self.solo && wait.who.is_of_this_thread() { wait.claim_alone(how) } else { wait.claim_in_place(how) }
     }
 
-    /// As [`claim_in_place`](Self::claim_in_place), if that needs no exchange. If not, nothing has been done.
+    /// As [`claim_in_place`](Self::claim_in_place), by the thread `me`, if that needs no exchange. If not, nothing has been done.
     ///
     /// # Safety
     /// As for that.
     #[must_use = "a claimed waiter sleeps until it is unparked"]
     #[inline(always)]
-    pub(crate) unsafe fn claim_if_near(&self) -> bool {
+    pub(crate) unsafe fn claim_if_near(&self, me: ThreadNumber) -> bool {
         // SAFETY: the caller's promise.
         let wait = unsafe { self.wait() };
-        self.solo && wait.who.is_of_this_thread() && wait.claim_alone(Woken::Object(self.number))
+        self.solo && wait.who.is_of_thread(me) && wait.claim_alone(Woken::Object(self.number))
     }
 
     /// The token of a claim won by [`claim_in_place`](Self::claim_in_place), to be taken once.
@@ -355,7 +362,7 @@ mod loom_models {
     }
 
     impl Identity for Arc<Fiber> {
-        fn is_of_this_thread(&self) -> bool {
+        fn is_of_thread(&self, _: ThreadNumber) -> bool {
             false
         }
     }

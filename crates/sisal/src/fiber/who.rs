@@ -4,7 +4,7 @@ use super::header::FiberRef;
 use super::waiter::Identity;
 use crate::prim::parker::ThreadParker;
 use crate::prim::task_parker::TaskParker;
-use crate::prim::thread_number;
+use crate::prim::thread_number::ThreadNumber;
 use std::sync::Arc;
 
 /// A fiber, a thread outside of fibers, or a task of any executor.
@@ -17,9 +17,9 @@ pub(crate) enum Who {
 
 impl Identity for Who {
     #[inline]
-    fn is_of_this_thread(&self) -> bool {
+    fn is_of_thread(&self, me: ThreadNumber) -> bool {
         match self {
-            Who::Fiber(fiber) => fiber.thread() == thread_number::current(),
+            Who::Fiber(fiber) => fiber.thread() == me,
             Who::Thread(_) | Who::Task(_) => false,
         }
     }

@@ -13,7 +13,7 @@ pub(crate) enum Who {
 }
 
 impl Identity for Who {
-    fn is_of_this_thread(&self) -> bool {
+    fn is_of_thread(&self, _: crate::prim::thread_number::ThreadNumber) -> bool {
         false
     }
 }

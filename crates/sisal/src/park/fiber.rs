@@ -86,8 +86,13 @@ impl Here<'_> {
     }
 
     /// As [`unpark`](crate::sched::unpark::unpark).
-    #[inline(always)]
     pub(crate) fn unpark(self, token: ClaimToken<Who>) {
+        self.worker.unpark(token);
+    }
+
+    /// As [`unpark`](Self::unpark), of a fiber of this thread.
+    #[inline(always)]
+    pub(crate) fn unpark_near(self, token: ClaimToken<Who>) {
         self.worker.unpark_near(token);
     }
 
@@ -118,13 +123,26 @@ impl Here<'_> {
         self.worker.stand(is_over);
     }
 
-    /// As [`park`], for a wait that has no time limit of its own, can be cancelled, and is not counted.
-    #[inline(never)]
-    pub(crate) fn park(self, wait: &Wait<Who>, reason: Reason, object: Object, place: Place) -> Woken {
-        if reason.is_counted() {
-            unreachable!("INVARIANT: such a wait says nothing about who is stuck");
+    /// As [`park`], for a wait that has no time limit of its own, can be cancelled, and is not counted. The wait itself says what has ended it.
+    #[inline(always)]
+    pub(crate) fn park(self, wait: &Wait<Who>, reason: Reason, object: Object, place: Place) {
+        debug_assert!(!reason.is_counted(), "INVARIANT: such a wait says nothing about who is stuck");
+        let Here { worker, me } = self;
+        let cancellable = !is_shielded(me);
+        if cancellable
+            && let Some(cause) = ambient_end(worker, me)
+            && wait.claim_own(Woken::Cancelled(cause))
+        {
+            return;
         }
-        park_fiber(self.worker, self.me, wait, &Waiting { reason, object, place, deadline: None, cancellable: true })
+        me.wait.write(reason, object, place, worker.coarse_now());
+        leave(worker, me, wait, cancellable, false);
+    }
+
+    /// As [`park`](Self::park), not in line.
+    #[inline(never)]
+    pub(crate) fn park_apart(self, wait: &Wait<Who>, reason: Reason, object: Object, place: Place) {
+        self.park(wait, reason, object, place);
     }
 }
 
@@ -163,12 +181,7 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
     if is_counted {
         worker.count_wait(waiting.reason);
     }
-    me.parked_by.set(Some(NonNull::from(wait)));
-    me.flags.set_wait(cancellable, deadline.is_some());
-    // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
-    worker.park(me);
-    me.parked_by.set(None);
-    worker.note_resumed(me);
+    leave(worker, me, wait, cancellable, deadline.is_some());
     if is_counted {
         worker.count_end_of_wait(waiting.reason);
     }
@@ -176,6 +189,17 @@ fn park_fiber(worker: &Worker, me: FiberRef, wait: &Wait<Who>, waiting: &Waiting
         worker.disarm(timer);
     }
     wait.woken().unwrap_or_else(|| unreachable!("INVARIANT: an unpark comes after the claim"))
+}
+
+/// Leaves the fiber, which has written down what it waits for; returns when it has been unparked.
+#[inline(always)]
+fn leave(worker: &Worker, me: FiberRef, wait: &Wait<Who>, cancellable: bool, limited: bool) {
+    me.parked_by.set(Some(NonNull::from(wait)));
+    me.flags.set_wait(cancellable, limited);
+    // Even if the wait was claimed already: whoever did so unparks us, and until then this frame and this fiber have to stay.
+    worker.park(me);
+    me.parked_by.set(None);
+    worker.note_resumed(me);
 }
 
 /// Whether nothing from outside is to end the fiber's waits.

@@ -95,7 +95,15 @@ impl Here<'_> {
         match self {}
     }
 
-    pub(crate) fn park(self, _wait: &Wait<Who>, _reason: Reason, _object: Object, _place: Place) -> Woken {
+    pub(crate) fn unpark_near(self, _token: ClaimToken<Who>) {
+        match self {}
+    }
+
+    pub(crate) fn park(self, _wait: &Wait<Who>, _reason: Reason, _object: Object, _place: Place) {
+        match self {}
+    }
+
+    pub(crate) fn park_apart(self, _wait: &Wait<Who>, _reason: Reason, _object: Object, _place: Place) {
         match self {}
     }
 }

@@ -73,6 +73,9 @@ pub(crate) struct LockGuard<'a, T> {
     taken: &'a AtomicU32,
 }
 
+/// As [`LockGuard`], of whose own the lock is: it takes one register (`pingpong-1`).
+pub(crate) struct OwnGuard<'a, T>(&'a Lock<T>);
+
 impl<T> Lock<T> {
     const_fn! {
         pub(crate) fn new(value: T) -> Lock<T> {
@@ -112,6 +115,13 @@ impl<T> Lock<T> {
     #[inline(always)]
     pub(crate) fn is_biased(&self) -> bool {
         !matches!(self.owner.load(Ordering::Relaxed), UNBIASED | REVOKED)
+    }
+
+    /// The lock, if it is that of `me`, the calling thread.
+    #[inline(always)]
+    pub(crate) fn lock_own(&self, me: ThreadNumber) -> Option<OwnGuard<'_, T>> {
+        debug_assert_eq!(me, thread_number::current(), "INVARIANT: its own");
+        self.try_own(me).then(|| OwnGuard(self))
     }
 
     /// Takes the lock for `me`, the calling thread, if it is biased to that.
@@ -219,6 +229,32 @@ impl<T> DerefMut for LockGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: we hold the lock, and nobody else has this guard.
         unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Deref for OwnGuard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: we hold the lock.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for OwnGuard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as for `LockGuard`.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for OwnGuard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // ORDERING: Release pairs with the Acquire in `revoke`.
+        self.0.busy.store(0, Ordering::Release);
     }
 }
 

@@ -2,12 +2,12 @@
 //! has fewer runs to try.
 
 #[cfg(not(loom))]
-pub(crate) use super::biased_lock::{Lock, LockGuard, Others};
+pub(crate) use super::biased_lock::{Lock, LockGuard, Others, OwnGuard};
 
 #[cfg(loom)]
 pub(crate) use self::model::{Lock, Others};
 #[cfg(loom)]
-pub(crate) use loom::sync::MutexGuard as LockGuard;
+pub(crate) use loom::sync::{MutexGuard as LockGuard, MutexGuard as OwnGuard};
 
 #[cfg(loom)]
 mod model {
@@ -47,7 +47,7 @@ mod model {
             word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).map(drop)
         }
 
-        pub(crate) fn alone(&self, _: ThreadNumber) -> Option<loom::sync::MutexGuard<'_, T>> {
+        pub(crate) fn lock_own(&self, _: ThreadNumber) -> Option<loom::sync::MutexGuard<'_, T>> {
             None
         }
 

@@ -76,6 +76,12 @@ impl<T: Chained> Chain<T> {
         self.first.is_none()
     }
 
+    /// The first thing, which stays there.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<NonNull<T>> {
+        self.first
+    }
+
     /// Adds `thing` at the end.
     ///
     /// # Safety
@@ -118,9 +124,28 @@ impl<T: Chained> Chain<T> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<NonNull<T>> {
         let first = self.first?;
-        // SAFETY: things in the list are alive.
-        self.remove(unsafe { first.as_ref() });
+        // SAFETY: it is.
+        unsafe { self.take_first(first) };
         Some(first)
+    }
+
+    /// Takes `first`.
+    ///
+    /// # Safety
+    /// It is the first thing.
+    #[inline(always)]
+    pub(crate) unsafe fn take_first(&mut self, first: NonNull<T>) {
+        debug_assert_eq!(self.first, Some(first), "INVARIANT: it is the first");
+        // SAFETY: things in the list are alive.
+        let link = unsafe { first.as_ref() }.chain_link();
+        let next = link.next();
+        self.first = next;
+        match next {
+            // SAFETY: as above.
+            Some(next) => unsafe { next.as_ref() }.chain_link().set_previous(None),
+            None => self.last = None,
+        }
+        link.set_linked(false);
     }
 
     /// Takes `thing` out, if it still stands here; true if it did. It may stand in no other list.

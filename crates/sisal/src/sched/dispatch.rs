@@ -84,7 +84,7 @@ impl Worker {
         }
         // Read only now: what is read before has to wait in memory for that call, though it is seldom made.
         self.stack.set(stack.get());
-        current::with(|current| current.fiber.set(fiber));
+        self.current().fiber.set(fiber);
         self.remote().presence.begin_switch(fiber);
     }
 
@@ -94,7 +94,7 @@ impl Worker {
         if self.recording.get() {
             self.record_switch(fiber);
         }
-        current::with(|current| current.fiber.set(fiber));
+        self.current().fiber.set(fiber);
         self.remote().presence.set_running(fiber);
     }
 
@@ -108,9 +108,13 @@ impl Worker {
         // SAFETY: `to` was prepared, or left by this very function, on this thread, since fibers never change theirs; each
         // context is resumed once, since it is taken from a queue, which holds it once. `save` is a cell of a fiber or worker
         // that is alive. What is left behind is resumed, or has nothing on it.
-        unsafe { switch::switch(save, to, std::ptr::from_ref(self).expose_provenance()) };
+        let word = unsafe { switch::switch(save, to, std::ptr::from_ref(self).expose_provenance()) };
         sanitizer::finish(Some(left));
-        self.arrived();
+        // The same worker, by what the switch has brought along: what lies on this stack has to be fetched first.
+        // SAFETY: as in `loop_entry`.
+        let here = unsafe { &*std::ptr::with_exposed_provenance::<Worker>(word) };
+        debug_assert!(std::ptr::eq(here, self), "INVARIANT: a fiber never changes its worker");
+        here.arrived();
     }
 
     /// First thing on arriving anywhere: lets others look again, and puts an abandoned stack back.
@@ -225,7 +229,7 @@ impl Worker {
         if self.recording.get() {
             self.record_end();
         }
-        current::with(|current| current.fiber.set(None));
+        self.current().fiber.set(None);
         self.forget_to_yield();
         no_park::forget();
         shown.counts.gone.increment();
@@ -392,6 +396,7 @@ impl Worker {
     }
 
     /// Whether the running fiber is certainly unwinding from a panic of its own.
+    #[inline(always)]
     pub(crate) fn is_unwinding(&self) -> bool {
         std::thread::panicking() && self.unwinding.get().fibers == 0
     }
@@ -451,11 +456,11 @@ impl Worker {
             self.record_switch(None);
         }
         // To others it goes on to be the one that runs, since its frame is in use.
-        current::with(|current| current.fiber.set(None));
+        self.current().fiber.set(None);
         loop {
             if let Some(next) = self.wait_for_ready_or_stack() {
                 if next == me {
-                    current::with(|current| current.fiber.set(Some(me)));
+                    self.current().fiber.set(Some(me));
                 }
                 return self.resume_from(me, next);
             }

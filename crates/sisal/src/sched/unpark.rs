@@ -4,7 +4,6 @@
 use super::events::Kind;
 use super::shared::Shared;
 use super::worker::{self, Worker};
-use crate::fiber::current;
 use crate::fiber::end::Freeing;
 use crate::fiber::header::FiberRef;
 use crate::fiber::waiter::ClaimToken;
@@ -60,17 +59,19 @@ impl Worker {
         }
     }
 
-    /// As [`unpark`](Self::unpark), where it is most likely a fiber of this worker, and the only one: in line, and nothing more.
+    /// As [`unpark`](Self::unpark), of a fiber of this worker, and most likely the only one: in line, and nothing more.
     #[inline(always)]
     pub(crate) fn unpark_near(&self, token: ClaimToken<Who>) {
         if let Who::Fiber(fiber) = token.0
-            && fiber.thread() == self.thread
             && self.run_next.get().is_none()
             && self.tick.get() < self.sample_at.get()
             && !self.recording.get()
             && !fiber.wait.is_for_any()
         {
-            debug_assert!(self.runs(fiber), "INVARIANT: a thread has one worker at a time");
+            debug_assert!(
+                fiber.thread() == self.thread && self.runs(fiber),
+                "INVARIANT: a thread has one worker at a time"
+            );
             self.run_next.set(Some(fiber));
             // A fiber is nothing to be dropped.
             std::mem::forget(token);
@@ -97,7 +98,7 @@ impl Worker {
     /// Calls `f`, which may call the wakers of tasks, in the name of no fiber: those are somebody else's code, and the fiber that was running may
     /// stand in a queue by now, or be done.
     pub(super) fn as_nobody<R>(&self, f: impl FnOnce() -> R) -> R {
-        current::with(|current| current.as_nobody(f))
+        self.current().as_nobody(f)
     }
 
     /// The fiber goes first on this worker, on the rest of the running fiber's turn; or its own worker gets it. One that waits for any of several

@@ -14,7 +14,7 @@ use super::remote::Remote;
 use super::search::{FreshDue, Polls, Siblings};
 use super::shared::{ID_BLOCK, Shared};
 use super::stacks::Stacks;
-use crate::fiber::current;
+use crate::fiber::current::{self, Current};
 use crate::fiber::header::{FiberRef, Header};
 use crate::prim::atomic::Ordering;
 use crate::prim::clock::Moment;
@@ -37,6 +37,8 @@ pub(crate) struct Worker {
     pub(super) thread: ThreadNumber,
     /// INVARIANT: this worker's own in `shared`.
     remote: NonNull<Remote>,
+    /// INVARIANT: that of its thread.
+    current: NonNull<Current>,
     /// Fibers that can go on, in their order.
     pub(super) ready: List<Header>,
     /// The fiber woken last by the one that runs: it goes first, on the rest of its waker's turn.
@@ -149,6 +151,7 @@ impl Worker {
             index,
             thread: thread_number::current(),
             remote: NonNull::from(&shared.remotes[index]),
+            current: current::with(|current| NonNull::from(current)),
             ready: List::new(),
             run_next: Cell::new(None),
             run_next_streak: Cell::new(0),
@@ -210,6 +213,13 @@ impl Worker {
     pub(crate) fn remote(&self) -> &Remote {
         // SAFETY: it lives in a box of `shared`, which we hold.
         unsafe { self.remote.as_ref() }
+    }
+
+    /// What the thread knows of itself. To ask the thread is a call, as the compiler sees it, before which registers have to be saved (`pingpong-1`).
+    #[inline(always)]
+    pub(super) fn current(&self) -> &Current {
+        // SAFETY: it lies in the memory of this very thread, which a worker does not leave, nor outlive.
+        unsafe { self.current.as_ref() }
     }
 
     /// Runs `f` with this worker as the thread's own.

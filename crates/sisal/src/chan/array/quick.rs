@@ -54,7 +54,7 @@ impl<T> Array<T> {
     /// `from` holds a value; if it is done, no longer.
     #[inline(always)]
     pub(crate) unsafe fn send_if_alone(&self, here: Here<'_>, from: *mut T) -> Alone {
-        let Some(_alone) = self.waiting.alone(here.thread()) else { return Alone::Not };
+        let Some(_alone) = self.waiting.lock_own(here.thread()) else { return Alone::Not };
         let word = self.tail.load(Ordering::Relaxed);
         let Spot { position, slot, next } = self.spot(word);
         // ORDERING: Relaxed: what this thread has done itself.
@@ -125,7 +125,7 @@ impl<T> Array<T> {
     /// `into` can be written; if it is done, it holds a value.
     #[inline(always)]
     pub(crate) unsafe fn receive_if_alone(&self, here: Here<'_>, into: *mut T) -> Alone {
-        let Some(_alone) = self.waiting.alone(here.thread()) else { return Alone::Not };
+        let Some(_alone) = self.waiting.lock_own(here.thread()) else { return Alone::Not };
         let word = self.head.load(Ordering::Relaxed);
         let Spot { position, slot, next } = self.spot(word);
         // ORDERING: Relaxed: as in `send_if_alone`.

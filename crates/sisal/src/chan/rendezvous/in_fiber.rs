@@ -9,9 +9,9 @@ use super::doorstep::{Doorstep, Met};
 use super::{Inner, Rendezvous};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Here, with_here};
+use crate::park::{Here, give_way_now};
 use crate::prim::cancel::Cause;
-use crate::prim::lock::LockGuard;
+use crate::prim::lock::{LockGuard, OwnGuard};
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
 use std::mem::MaybeUninit;
@@ -60,60 +60,33 @@ impl<T> Rendezvous<T> {
     /// # Safety
     /// `from` holds a value; if the result is well, no longer.
     #[inline(never)]
-    pub(in crate::chan) unsafe fn send_in_fiber(&self, from: *mut T, place: Place) -> Result<(), Unmet> {
-        with_here(|here| {
-            let Some(here) = here else { return Err(Unmet::NotTried) };
-            let mut record = Record::new();
-            loop {
-                let mut inner = self.inner.lock_as(here.thread());
-                // SAFETY: the caller's promise.
-                if unsafe { self.doorstep.give(from) } {
-                    drop(inner);
-                    here.pay_fuel(place);
-                    return Ok(());
-                }
-                if let Some(receiver) = inner.receivers.claim_first() {
-                    drop(inner);
-                    // SAFETY: the receiver's slot is a place for a `T` in its frame, which stays until it is unparked; ours holds a value.
-                    unsafe { receiver.hand_over().cast::<T>().write(from.read()) };
-                    here.unpark(receiver.into_token());
-                    here.pay_fuel(place);
-                    return Ok(());
-                }
-                if inner.closed {
-                    drop(inner);
-                    here.pay_fuel(place);
-                    return Err(Unmet::Closed);
-                }
-                let mut has_stood = false;
-                if self.is_for_several() && inner.senders.is_empty() && self.may_stand(here) {
-                    // SAFETY: the caller's promise.
-                    inner = match unsafe { self.stand_to_send(inner, here, from) } {
-                        Stood::Met => {
-                            here.pay_fuel(place);
-                            return Ok(());
-                        }
-                        Stood::Dismissed => continue,
-                        Stood::InVain(inner) => inner,
-                    };
-                    has_stood = true;
-                }
-                let (wait, waiter) = record.begin(here, from.cast());
-                // SAFETY: both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
-                unsafe { inner.senders.push_to(has_stood, waiter) };
-                drop(inner);
-                match here.park(wait, Reason::Send, Object::of(self), place) {
-                    Woken::Object(_) if waiter.was_handed() => return Ok(()),
-                    Woken::Cancelled(cause) => {
-                        self.inner.lock().senders.remove(waiter);
-                        here.pay_fuel(place);
-                        return Err(Unmet::Cancelled(cause));
-                    }
-                    // It was closed.
-                    _ => {}
-                }
-            }
-        })
+    pub(in crate::chan) unsafe fn send_in_fiber(
+        &self,
+        here: Here<'_>,
+        from: *mut T,
+        place: Place,
+    ) -> Result<(), Unmet> {
+        let Some(mut inner) = self.alone(here) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_among_others(here, from, place) };
+        };
+        if inner.receivers.is_empty() {
+            // SAFETY: as above.
+            return unsafe { self.wait_to_send(here, from, place, inner) };
+        }
+        let Some(receiver) = inner.receivers.claim_first_near(here.thread()) else {
+            drop(inner);
+            // SAFETY: the caller's promise.
+            return unsafe { self.send_among_others(here, from, place) };
+        };
+        drop(inner);
+        // SAFETY: the receiver's slot is a place for a `T` in its frame, which stays until it is unparked; ours holds a value.
+        unsafe { receiver.hand_over().cast::<T>().write(from.read()) };
+        here.unpark_near(receiver.into_token());
+        if here.spend_fuel() {
+            return give_way(place);
+        }
+        Ok(())
     }
 
     /// Moves the value of one who sends into `into`.
@@ -121,65 +94,228 @@ impl<T> Rendezvous<T> {
     /// # Safety
     /// `into` can be written; if the result is well, it holds a value.
     #[inline(never)]
-    pub(in crate::chan) unsafe fn receive_in_fiber(&self, into: *mut T, place: Place) -> Result<(), Unmet> {
-        with_here(|here| {
-            let Some(here) = here else { return Err(Unmet::NotTried) };
-            let mut record = Record::new();
-            loop {
-                let mut inner = self.inner.lock_as(here.thread());
-                if !inner.orphans.is_empty() {
-                    // They are received as everywhere else.
-                    return Err(Unmet::NotTried);
-                }
-                // SAFETY: the caller's promise.
-                if unsafe { self.doorstep.accept(into) } {
-                    drop(inner);
-                    here.pay_fuel(place);
-                    return Ok(());
-                }
-                if let Some(sender) = inner.senders.claim_first() {
-                    drop(inner);
-                    // SAFETY: the sender's slot holds a value in its frame, which stays until it is unparked and is then told that the value
-                    // has been taken; ours can be written.
-                    unsafe { into.write(sender.hand_over().cast::<T>().read()) };
-                    here.unpark(sender.into_token());
-                    here.pay_fuel(place);
-                    return Ok(());
-                }
-                if inner.closed {
-                    drop(inner);
-                    here.pay_fuel(place);
-                    return Err(Unmet::Closed);
-                }
-                let mut has_stood = false;
-                if self.is_for_several() && inner.receivers.is_empty() && self.may_stand(here) {
-                    // SAFETY: the caller's promise.
-                    inner = match unsafe { self.stand_to_receive(inner, here, into) } {
-                        Stood::Met => {
-                            here.pay_fuel(place);
-                            return Ok(());
-                        }
-                        Stood::Dismissed => continue,
-                        Stood::InVain(inner) => inner,
-                    };
-                    has_stood = true;
-                }
-                let (wait, waiter) = record.begin(here, into.cast());
-                // SAFETY: as in `send_in_fiber`.
-                unsafe { inner.receivers.push_to(has_stood, waiter) };
+    pub(in crate::chan) unsafe fn receive_in_fiber(
+        &self,
+        here: Here<'_>,
+        into: *mut T,
+        place: Place,
+    ) -> Result<(), Unmet> {
+        let Some(mut inner) = self.alone(here) else {
+            // SAFETY: the caller's promise.
+            return unsafe { self.receive_among_others(here, into, place) };
+        };
+        if inner.senders.is_empty() {
+            // SAFETY: as above.
+            return unsafe { self.wait_to_receive(here, into, place, inner) };
+        }
+        let Some(sender) = inner.senders.claim_first_near(here.thread()) else {
+            drop(inner);
+            // SAFETY: the caller's promise.
+            return unsafe { self.receive_among_others(here, into, place) };
+        };
+        drop(inner);
+        // SAFETY: the sender's slot holds a value in its frame, which stays until it is unparked and is then told that the value
+        // has been taken; ours can be written.
+        unsafe { into.write(sender.hand_over().cast::<T>().read()) };
+        here.unpark_near(sender.into_token());
+        if here.spend_fuel() {
+            return give_way(place);
+        }
+        Ok(())
+    }
+
+    /// Apart from a meeting at once, which would have to make room for all that this needs. Nobody receives.
+    ///
+    /// # Safety
+    /// As for [`send_in_fiber`](Self::send_in_fiber).
+    #[inline(never)]
+    unsafe fn wait_to_send(
+        &self,
+        here: Here<'_>,
+        from: *mut T,
+        place: Place,
+        mut inner: OwnGuard<'_, Inner<T>>,
+    ) -> Result<(), Unmet> {
+        let mut record = Record::new();
+        let (wait, waiter) = record.begin(here, from.cast());
+        // SAFETY: both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
+        unsafe { inner.senders.push(waiter) };
+        drop(inner);
+        here.park(wait, Reason::Send, Object::of(self), place);
+        if waiter.was_handed() {
+            return Ok(());
+        }
+        self.give_up(here, wait, place, || self.inner.lock().senders.remove(waiter))
+    }
+
+    /// As [`wait_to_send`](Self::wait_to_send). Nobody sends.
+    ///
+    /// # Safety
+    /// As for [`receive_in_fiber`](Self::receive_in_fiber).
+    #[inline(never)]
+    unsafe fn wait_to_receive(
+        &self,
+        here: Here<'_>,
+        into: *mut T,
+        place: Place,
+        mut inner: OwnGuard<'_, Inner<T>>,
+    ) -> Result<(), Unmet> {
+        let mut record = Record::new();
+        let (wait, waiter) = record.begin(here, into.cast());
+        // SAFETY: as in `wait_to_send`.
+        unsafe { inner.receivers.push(waiter) };
+        drop(inner);
+        here.park(wait, Reason::Receive, Object::of(self), place);
+        if waiter.was_handed() {
+            return Ok(());
+        }
+        self.give_up(here, wait, place, || self.inner.lock().receivers.remove(waiter))
+    }
+
+    /// The lock, if it is the thread's own, and nothing is to be heeded but who waits.
+    #[inline(always)]
+    fn alone(&self, here: Here<'_>) -> Option<OwnGuard<'_, Inner<T>>> {
+        let inner = self.inner.lock_own(here.thread())?;
+        (self.doorstep.is_vacant() && !inner.closed && inner.orphans.is_empty()).then_some(inner)
+    }
+
+    /// After a wait that nobody met.
+    #[cold]
+    #[inline(never)]
+    fn give_up(
+        &self,
+        here: Here<'_>,
+        wait: &Wait<Who>,
+        place: Place,
+        delist: impl FnOnce() -> bool,
+    ) -> Result<(), Unmet> {
+        let Some(Woken::Cancelled(cause)) = wait.woken() else {
+            // It was closed, which is found once more.
+            return Err(Unmet::NotTried);
+        };
+        delist();
+        here.pay_fuel(place);
+        Err(Unmet::Cancelled(cause))
+    }
+
+    /// As [`send_in_fiber`](Self::send_in_fiber), whoever uses the channel.
+    ///
+    /// # Safety
+    /// As for that.
+    #[inline(never)]
+    unsafe fn send_among_others(&self, here: Here<'_>, from: *mut T, place: Place) -> Result<(), Unmet> {
+        let mut record = Record::new();
+        loop {
+            let mut inner = self.inner.lock_as(here.thread());
+            // SAFETY: the caller's promise.
+            if unsafe { self.doorstep.give(from) } {
                 drop(inner);
-                match here.park(wait, Reason::Receive, Object::of(self), place) {
-                    Woken::Object(_) if waiter.was_handed() => return Ok(()),
-                    Woken::Cancelled(cause) => {
-                        self.inner.lock().receivers.remove(waiter);
-                        here.pay_fuel(place);
-                        return Err(Unmet::Cancelled(cause));
-                    }
-                    // It was closed.
-                    _ => {}
-                }
+                here.pay_fuel(place);
+                return Ok(());
             }
-        })
+            if let Some(receiver) = inner.receivers.claim_first() {
+                drop(inner);
+                // SAFETY: as in `send_in_fiber`.
+                unsafe { receiver.hand_over().cast::<T>().write(from.read()) };
+                here.unpark(receiver.into_token());
+                here.pay_fuel(place);
+                return Ok(());
+            }
+            if inner.closed {
+                drop(inner);
+                here.pay_fuel(place);
+                return Err(Unmet::Closed);
+            }
+            let mut has_stood = false;
+            if self.is_for_several() && inner.senders.is_empty() && self.may_stand(here) {
+                // SAFETY: the caller's promise.
+                inner = match unsafe { self.stand_to_send(inner, here, from) } {
+                    Stood::Met => {
+                        here.pay_fuel(place);
+                        return Ok(());
+                    }
+                    Stood::Dismissed => continue,
+                    Stood::InVain(inner) => inner,
+                };
+                has_stood = true;
+            }
+            let (wait, waiter) = record.begin(here, from.cast());
+            // SAFETY: both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
+            unsafe { inner.senders.push_to(has_stood, waiter) };
+            drop(inner);
+            here.park_apart(wait, Reason::Send, Object::of(self), place);
+            if waiter.was_handed() {
+                return Ok(());
+            }
+            if let Some(Woken::Cancelled(cause)) = wait.woken() {
+                self.inner.lock().senders.remove(waiter);
+                here.pay_fuel(place);
+                return Err(Unmet::Cancelled(cause));
+            }
+            // It was closed.
+        }
+    }
+
+    /// As [`receive_in_fiber`](Self::receive_in_fiber), whoever uses the channel.
+    ///
+    /// # Safety
+    /// As for that.
+    #[inline(never)]
+    unsafe fn receive_among_others(&self, here: Here<'_>, into: *mut T, place: Place) -> Result<(), Unmet> {
+        let mut record = Record::new();
+        loop {
+            let mut inner = self.inner.lock_as(here.thread());
+            if !inner.orphans.is_empty() {
+                // They are received as everywhere else.
+                return Err(Unmet::NotTried);
+            }
+            // SAFETY: the caller's promise.
+            if unsafe { self.doorstep.accept(into) } {
+                drop(inner);
+                here.pay_fuel(place);
+                return Ok(());
+            }
+            if let Some(sender) = inner.senders.claim_first() {
+                drop(inner);
+                // SAFETY: as in `receive_in_fiber`.
+                unsafe { into.write(sender.hand_over().cast::<T>().read()) };
+                here.unpark(sender.into_token());
+                here.pay_fuel(place);
+                return Ok(());
+            }
+            if inner.closed {
+                drop(inner);
+                here.pay_fuel(place);
+                return Err(Unmet::Closed);
+            }
+            let mut has_stood = false;
+            if self.is_for_several() && inner.receivers.is_empty() && self.may_stand(here) {
+                // SAFETY: the caller's promise.
+                inner = match unsafe { self.stand_to_receive(inner, here, into) } {
+                    Stood::Met => {
+                        here.pay_fuel(place);
+                        return Ok(());
+                    }
+                    Stood::Dismissed => continue,
+                    Stood::InVain(inner) => inner,
+                };
+                has_stood = true;
+            }
+            let (wait, waiter) = record.begin(here, into.cast());
+            // SAFETY: as in `send_among_others`.
+            unsafe { inner.receivers.push_to(has_stood, waiter) };
+            drop(inner);
+            here.park_apart(wait, Reason::Receive, Object::of(self), place);
+            if waiter.was_handed() {
+                return Ok(());
+            }
+            if let Some(Woken::Cancelled(cause)) = wait.woken() {
+                self.inner.lock().receivers.remove(waiter);
+                here.pay_fuel(place);
+                return Err(Unmet::Cancelled(cause));
+            }
+            // It was closed.
+        }
     }
 
     /// Whether somebody may come from another thread, as far as is known: the lock is not one thread's own, or not yet. Else there is nobody to stand
@@ -244,4 +380,11 @@ impl<T> Rendezvous<T> {
             }
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn give_way(place: Place) -> Result<(), Unmet> {
+    give_way_now(place);
+    Ok(())
 }

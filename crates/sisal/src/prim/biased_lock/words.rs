@@ -9,7 +9,7 @@
 //! nobody's own any more: whose own it is need not look at `have_come`.
 //! - *Change a word*: if they are shared, by an exchange. Else take the lock. If it was the calling thread's own, or nobody else has come,
 //!   compare, store, and give it back. If others have come, set `have_come`, and exchange.
-//! - *Alone*: if they are not shared, and the lock is the calling thread's own, take it for several such changes and whatever belongs to them.
+//! - *Alone*: if the lock is the calling thread's own, [take it](Lock::lock_own) for several such changes and whatever belongs to them.
 //! - *See*, before something is decided by what is in them: if they are not shared, and the lock is not the calling thread's own, take it, and set `have_come`
 //!   likewise. What a store of their user has written before is seen then, as what an exchange has written would be.
 //!
@@ -22,8 +22,8 @@
 
 use super::super::atomic::{AtomicU8, AtomicUsize, Ordering};
 use super::super::const_fn;
-use super::super::thread_number::{self, ThreadNumber};
-use super::{Lock, LockGuard, REVOKED};
+use super::super::thread_number;
+use super::{Lock, REVOKED};
 
 /// Whether others than one thread have had to do with words. See the [module](self).
 pub(crate) struct Others {
@@ -62,13 +62,6 @@ impl<T> Lock<T> {
         // ORDERING: Release pairs with the Acquire in `revoke`.
         self.busy.store(0, Ordering::Release);
         result
-    }
-
-    /// The lock, if it is that of `me`, the calling thread, and nobody else has come: as long as it is held, the words may be changed by loads and
-    /// stores.
-    #[inline(always)]
-    pub(crate) fn alone(&self, me: ThreadNumber) -> Option<LockGuard<'_, T>> {
-        self.try_own(me).then(|| LockGuard { lock: self, taken: &self.busy })
     }
 
     /// Where the lock is not the calling thread's own.
