@@ -193,3 +193,46 @@ fn what_is_called_on_a_stack_returns_to_the_known_address() {
     unsafe { switch::call_on(stack.1.top(), look, (&raw mut found).cast()) };
     assert!(found);
 }
+
+/// What a call that returns by a jump was made with, and a switch on the way.
+unsafe extern "C-unwind" fn sum_over_there(a: *const (), b: *mut (), c: *const ()) -> usize {
+    assert_ne!(a.addr(), 0, "the first word");
+    to_other(a.addr() + b.addr() + c.addr())
+}
+
+/// Its last call is the one.
+#[inline(never)]
+fn sum_by_jump(a: usize, b: usize, c: usize) -> usize {
+    let [a, c] = [a, c].map(std::ptr::without_provenance);
+    // SAFETY: any words will do.
+    unsafe { switch::return_by_jump(a, std::ptr::without_provenance_mut(b), c, sum_over_there) }
+}
+
+extern "C" fn double(mut word: usize) -> ! {
+    loop {
+        word = to_main(2 * word);
+    }
+}
+
+#[test]
+fn a_call_that_returns_by_a_jump_passes_its_words_and_its_result() {
+    let stack = Borrowed::new(SizeClass::DEFAULT);
+    prepare(stack.1, double);
+    for number in 1..1_000 {
+        assert_eq!(sum_by_jump(number, 20, 300), 2 * (number + 320));
+        assert_eq!(sum_by_jump(1, number, 2), 2 * (number + 3));
+    }
+}
+
+#[test]
+fn a_panic_and_a_backtrace_pass_through_a_call_that_returns_by_a_jump() {
+    unsafe extern "C-unwind" fn look(_: *const (), _: *mut (), _: *const ()) -> usize {
+        let trace = Backtrace::force_capture().to_string();
+        assert!(trace.contains("a_panic_and_a_backtrace_pass_through"), "{trace}");
+        std::panic::panic_any("through");
+    }
+    let null = std::ptr::null();
+    // SAFETY: any words will do.
+    let caught = std::panic::catch_unwind(|| unsafe { switch::return_by_jump(null, null.cast_mut(), null, look) });
+    assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"through"));
+}

@@ -73,6 +73,34 @@ pub(super) unsafe extern "C" fn call_on(top: *mut u8, f: extern "C" fn(*mut u8),
     )
 }
 
+/// See [`super::return_by_jump`]. Keeps a frame pointer, as [`call_on`] does.
+#[unsafe(naked)]
+pub(super) unsafe extern "C-unwind" fn return_by_jump(
+    a: *const (),
+    b: *mut (),
+    c: *const (),
+    f: super::Leaving,
+) -> usize {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "call rcx",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        ".cfi_restore rbp",
+        // In place of a `ret`. Where the targets of jumps are enforced, this one is no entry.
+        "pop rcx",
+        ".cfi_def_cfa_offset 0",
+        ".cfi_register rip, rcx",
+        "notrack jmp rcx",
+        ".cfi_endproc",
+    )
+}
+
 /// How far the instruction after the call in [`call_on`] is from its start: `push`, three times `mov`, `call`.
 pub(super) const CALL_ON_RETURN: usize = 1 + 3 * 3 + 2;
 

@@ -5,7 +5,7 @@ use super::array::Array;
 use super::error::{RecvTimeoutError, SendTimeoutError};
 use super::pace::PATIENCE;
 use super::port::{Attempt, ReceivePort, Room, SendPort};
-use super::rendezvous::{Rendezvous, Unmet};
+use super::rendezvous::{Ending, Rendezvous, Unmet};
 use crate::fiber::waiter::{Identity, Wait, Waiter, Woken};
 use crate::park::{Waiting, me, park_or_leave, pay_fuel, with_here};
 use crate::prim::cancel::Cancelled;
@@ -56,23 +56,19 @@ pub(super) fn send_to_rendezvous<T>(
     place: Place,
 ) -> Result<(), SendTimeoutError<T>> {
     let mut slot = MaybeUninit::new(value);
-    let why = if deadline.is_none() {
-        let sent = with_here(|here| match here {
-            // SAFETY: the slot holds a value, until it is sent.
-            Some(here) => unsafe { rendezvous.send_in_fiber(here, slot.as_mut_ptr(), place) },
-            None => Err(Unmet::NotTried),
-        });
-        match sent {
-            Ok(()) => return Ok(()),
-            Err(why) => why,
-        }
-    } else {
-        Unmet::NotTried
-    };
+    let ending = with_here(|here| match here {
+        // SAFETY: the slot holds a value, until it is sent.
+        Some(here) if deadline.is_none() => unsafe { rendezvous.send_in_fiber(here, slot.as_mut_ptr(), place) },
+        _ => Ending::NOT_TRIED,
+    });
+    if ending == Ending::MET {
+        return Ok(());
+    }
     // SAFETY: as above.
-    send_unless(why, rendezvous, unsafe { slot.assume_init() }, deadline, place)
+    send_unless(ending.unmet(), rendezvous, unsafe { slot.assume_init() }, deadline, place)
 }
 
+#[cold]
 #[inline(never)]
 fn send_unless<T>(
     why: Unmet,
@@ -96,23 +92,19 @@ pub(super) fn receive_from_rendezvous<T>(
     place: Place,
 ) -> Result<T, RecvTimeoutError> {
     let mut slot = MaybeUninit::uninit();
-    let why = if deadline.is_none() {
-        let received = with_here(|here| match here {
-            // SAFETY: the slot can be written, and holds a value if one was received.
-            Some(here) => unsafe { rendezvous.receive_in_fiber(here, slot.as_mut_ptr(), place) },
-            None => Err(Unmet::NotTried),
-        });
-        match received {
-            // SAFETY: as above.
-            Ok(()) => return Ok(unsafe { slot.assume_init() }),
-            Err(why) => why,
-        }
-    } else {
-        Unmet::NotTried
-    };
-    receive_unless(why, rendezvous, deadline, place)
+    let ending = with_here(|here| match here {
+        // SAFETY: the slot can be written, and holds a value if one was received.
+        Some(here) if deadline.is_none() => unsafe { rendezvous.receive_in_fiber(here, slot.as_mut_ptr(), place) },
+        _ => Ending::NOT_TRIED,
+    });
+    if ending != Ending::MET {
+        slot.write(receive_unless(ending.unmet(), rendezvous, deadline, place)?);
+    }
+    // SAFETY: it was received, in one way or the other.
+    Ok(unsafe { slot.assume_init() })
 }
 
+#[cold]
 #[inline(never)]
 fn receive_unless<T>(
     why: Unmet,

@@ -21,7 +21,7 @@
 mod doorstep;
 mod in_fiber;
 
-pub(super) use self::in_fiber::Unmet;
+pub(super) use self::in_fiber::{Ending, Unmet};
 
 use self::doorstep::Doorstep;
 

@@ -124,6 +124,15 @@ impl<T> Lock<T> {
         self.try_own(me).then(|| OwnGuard(self))
     }
 
+    /// The lock that was kept.
+    ///
+    /// # Safety
+    /// This thread has [kept](OwnGuard::keep) it, and has it again for the first time since.
+    #[inline(always)]
+    pub(crate) unsafe fn own_again(&self) -> OwnGuard<'_, T> {
+        OwnGuard(self)
+    }
+
     /// Takes the lock for `me`, the calling thread, if it is biased to that.
     #[inline(always)]
     fn try_own(&self, me: ThreadNumber) -> bool {
@@ -229,6 +238,14 @@ impl<T> DerefMut for LockGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: we hold the lock, and nobody else has this guard.
         unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> OwnGuard<'_, T> {
+    /// The lock stays taken, until somebody [has it again](Lock::own_again) and gives it back.
+    #[inline(always)]
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
     }
 }
 

@@ -9,20 +9,50 @@ use super::doorstep::{Doorstep, Met};
 use super::{Inner, Rendezvous};
 use crate::fiber::waiter::{Wait, Waiter, Woken};
 use crate::fiber::who::Who;
-use crate::park::{Here, give_way_now};
+use crate::park::{Here, give_way_now, with_here};
 use crate::prim::cancel::Cause;
 use crate::prim::lock::{LockGuard, OwnGuard};
 use crate::prim::object::Object;
 use crate::prim::reason::{Place, Reason};
+use sisal_context::switch::return_by_jump;
 use std::mem::MaybeUninit;
+use std::ptr;
+
+/// How a call ended, in a register.
+#[derive(Copy, Clone, PartialEq, Eq)]
+#[repr(transparent)]
+pub(in crate::chan) struct Ending(usize);
 
 /// Why nobody was met.
 #[derive(Copy, Clone)]
 pub(in crate::chan) enum Unmet {
     Closed,
     Cancelled(Cause),
-    /// Nothing was done: the caller is in no fiber, or there are values that are received before those of senders.
+    /// Nothing was done: the caller is in no fiber, or something is to be heeded that has no place here.
     NotTried,
+}
+
+impl Ending {
+    /// The value has gone over.
+    pub(in crate::chan) const MET: Ending = Ending(0);
+    pub(in crate::chan) const NOT_TRIED: Ending = Ending(1);
+    const CLOSED: Ending = Ending(2);
+    const FIRST_CAUSE: usize = 3;
+
+    fn cancelled(cause: Cause) -> Ending {
+        Ending(Self::FIRST_CAUSE + cause.to_number() as usize)
+    }
+
+    /// What the value has not gone over for, if nobody was met.
+    pub(in crate::chan) fn unmet(self) -> Unmet {
+        match self {
+            Ending::CLOSED => Unmet::Closed,
+            Ending(word) => match Cause::from_number((word as u32).wrapping_sub(Self::FIRST_CAUSE as u32)) {
+                Some(cause) => Unmet::Cancelled(cause),
+                None => Unmet::NotTried,
+            },
+        }
+    }
 }
 
 /// How a moment on the doorstep ended.
@@ -58,21 +88,19 @@ impl<T> Rendezvous<T> {
     /// Moves the value out of `from` to one who receives.
     ///
     /// # Safety
-    /// `from` holds a value; if the result is well, no longer.
+    /// `from` holds a value; if one was met, no longer.
     #[inline(never)]
-    pub(in crate::chan) unsafe fn send_in_fiber(
-        &self,
-        here: Here<'_>,
-        from: *mut T,
-        place: Place,
-    ) -> Result<(), Unmet> {
+    pub(in crate::chan) unsafe fn send_in_fiber(&self, here: Here<'_>, from: *mut T, place: Place) -> Ending {
         let Some(mut inner) = self.alone(here) else {
             // SAFETY: the caller's promise.
             return unsafe { self.send_among_others(here, from, place) };
         };
         if inner.receivers.is_empty() {
-            // SAFETY: as above.
-            return unsafe { self.wait_to_send(here, from, place, inner) };
+            inner.keep();
+            // SAFETY: as `wait_to_send` asks for.
+            return Ending(unsafe {
+                return_by_jump(self.as_word(), from.cast(), place_as_word(place), Self::wait_to_send)
+            });
         }
         let Some(receiver) = inner.receivers.claim_first_near(here.thread()) else {
             drop(inner);
@@ -86,27 +114,25 @@ impl<T> Rendezvous<T> {
         if here.spend_fuel() {
             return give_way(place);
         }
-        Ok(())
+        Ending::MET
     }
 
     /// Moves the value of one who sends into `into`.
     ///
     /// # Safety
-    /// `into` can be written; if the result is well, it holds a value.
+    /// `into` can be written; if one was met, it holds a value.
     #[inline(never)]
-    pub(in crate::chan) unsafe fn receive_in_fiber(
-        &self,
-        here: Here<'_>,
-        into: *mut T,
-        place: Place,
-    ) -> Result<(), Unmet> {
+    pub(in crate::chan) unsafe fn receive_in_fiber(&self, here: Here<'_>, into: *mut T, place: Place) -> Ending {
         let Some(mut inner) = self.alone(here) else {
             // SAFETY: the caller's promise.
             return unsafe { self.receive_among_others(here, into, place) };
         };
         if inner.senders.is_empty() {
-            // SAFETY: as above.
-            return unsafe { self.wait_to_receive(here, into, place, inner) };
+            inner.keep();
+            // SAFETY: as `wait_to_receive` asks for.
+            return Ending(unsafe {
+                return_by_jump(self.as_word(), into.cast(), place_as_word(place), Self::wait_to_receive)
+            });
         }
         let Some(sender) = inner.senders.claim_first_near(here.thread()) else {
             drop(inner);
@@ -121,55 +147,55 @@ impl<T> Rendezvous<T> {
         if here.spend_fuel() {
             return give_way(place);
         }
-        Ok(())
+        Ending::MET
     }
 
-    /// Apart from a meeting at once, which would have to make room for all that this needs. Nobody receives.
+    fn as_word(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+
+    /// Apart from a meeting at once, which would have to make room for all that this needs. Nobody receives. It takes words, and returns one, to be the
+    /// last call of its caller, which [returns by a jump](return_by_jump) (`pingpong-1`).
     ///
     /// # Safety
-    /// As for [`send_in_fiber`](Self::send_in_fiber).
-    #[inline(never)]
-    unsafe fn wait_to_send(
-        &self,
-        here: Here<'_>,
-        from: *mut T,
-        place: Place,
-        mut inner: OwnGuard<'_, Inner<T>>,
-    ) -> Result<(), Unmet> {
-        let mut record = Record::new();
-        let (wait, waiter) = record.begin(here, from.cast());
-        // SAFETY: both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
-        unsafe { inner.senders.push(waiter) };
-        drop(inner);
-        here.park(wait, Reason::Send, Object::of(self), place);
-        if waiter.was_handed() {
-            return Ok(());
-        }
-        self.give_up(here, wait, place, || self.inner.lock().senders.remove(waiter))
+    /// Its words are this channel, in a fiber of whose thread the lock was kept, the `from` of [`send_in_fiber`](Self::send_in_fiber), and the place.
+    unsafe extern "C-unwind" fn wait_to_send(this: *const (), from: *mut (), place: *const ()) -> usize {
+        // SAFETY: the caller's promise.
+        let (this, place) = unsafe { (&*this.cast::<Self>(), place_of_word(place)) };
+        with_here(|here| {
+            let here = here.unwrap_or_else(|| unreachable!("INVARIANT: the caller is in a fiber"));
+            let mut record = Record::new();
+            let (wait, waiter) = record.begin(here, from);
+            // SAFETY: the lock was kept. Both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end
+            // it.
+            unsafe { this.inner.own_again().senders.push(waiter) };
+            here.park(wait, Reason::Send, Object::of(this), place);
+            if waiter.was_handed() {
+                return Ending::MET.0;
+            }
+            this.give_up(here, wait, place, || this.inner.lock().senders.remove(waiter)).0
+        })
     }
 
     /// As [`wait_to_send`](Self::wait_to_send). Nobody sends.
     ///
     /// # Safety
-    /// As for [`receive_in_fiber`](Self::receive_in_fiber).
-    #[inline(never)]
-    unsafe fn wait_to_receive(
-        &self,
-        here: Here<'_>,
-        into: *mut T,
-        place: Place,
-        mut inner: OwnGuard<'_, Inner<T>>,
-    ) -> Result<(), Unmet> {
-        let mut record = Record::new();
-        let (wait, waiter) = record.begin(here, into.cast());
-        // SAFETY: as in `wait_to_send`.
-        unsafe { inner.receivers.push(waiter) };
-        drop(inner);
-        here.park(wait, Reason::Receive, Object::of(self), place);
-        if waiter.was_handed() {
-            return Ok(());
-        }
-        self.give_up(here, wait, place, || self.inner.lock().receivers.remove(waiter))
+    /// As for that, with the `into` of [`receive_in_fiber`](Self::receive_in_fiber).
+    unsafe extern "C-unwind" fn wait_to_receive(this: *const (), into: *mut (), place: *const ()) -> usize {
+        // SAFETY: the caller's promise.
+        let (this, place) = unsafe { (&*this.cast::<Self>(), place_of_word(place)) };
+        with_here(|here| {
+            let here = here.unwrap_or_else(|| unreachable!("INVARIANT: the caller is in a fiber"));
+            let mut record = Record::new();
+            let (wait, waiter) = record.begin(here, into);
+            // SAFETY: as in `wait_to_send`.
+            unsafe { this.inner.own_again().receivers.push(waiter) };
+            here.park(wait, Reason::Receive, Object::of(this), place);
+            if waiter.was_handed() {
+                return Ending::MET.0;
+            }
+            this.give_up(here, wait, place, || this.inner.lock().receivers.remove(waiter)).0
+        })
     }
 
     /// The lock, if it is the thread's own, and nothing is to be heeded but who waits.
@@ -182,20 +208,14 @@ impl<T> Rendezvous<T> {
     /// After a wait that nobody met.
     #[cold]
     #[inline(never)]
-    fn give_up(
-        &self,
-        here: Here<'_>,
-        wait: &Wait<Who>,
-        place: Place,
-        delist: impl FnOnce() -> bool,
-    ) -> Result<(), Unmet> {
+    fn give_up(&self, here: Here<'_>, wait: &Wait<Who>, place: Place, delist: impl FnOnce() -> bool) -> Ending {
         let Some(Woken::Cancelled(cause)) = wait.woken() else {
             // It was closed, which is found once more.
-            return Err(Unmet::NotTried);
+            return Ending::NOT_TRIED;
         };
         delist();
         here.pay_fuel(place);
-        Err(Unmet::Cancelled(cause))
+        Ending::cancelled(cause)
     }
 
     /// As [`send_in_fiber`](Self::send_in_fiber), whoever uses the channel.
@@ -203,7 +223,7 @@ impl<T> Rendezvous<T> {
     /// # Safety
     /// As for that.
     #[inline(never)]
-    unsafe fn send_among_others(&self, here: Here<'_>, from: *mut T, place: Place) -> Result<(), Unmet> {
+    unsafe fn send_among_others(&self, here: Here<'_>, from: *mut T, place: Place) -> Ending {
         let mut record = Record::new();
         loop {
             let mut inner = self.inner.lock_as(here.thread());
@@ -211,7 +231,7 @@ impl<T> Rendezvous<T> {
             if unsafe { self.doorstep.give(from) } {
                 drop(inner);
                 here.pay_fuel(place);
-                return Ok(());
+                return Ending::MET;
             }
             if let Some(receiver) = inner.receivers.claim_first() {
                 drop(inner);
@@ -219,12 +239,12 @@ impl<T> Rendezvous<T> {
                 unsafe { receiver.hand_over().cast::<T>().write(from.read()) };
                 here.unpark(receiver.into_token());
                 here.pay_fuel(place);
-                return Ok(());
+                return Ending::MET;
             }
             if inner.closed {
                 drop(inner);
                 here.pay_fuel(place);
-                return Err(Unmet::Closed);
+                return Ending::CLOSED;
             }
             let mut has_stood = false;
             if self.is_for_several() && inner.senders.is_empty() && self.may_stand(here) {
@@ -232,7 +252,7 @@ impl<T> Rendezvous<T> {
                 inner = match unsafe { self.stand_to_send(inner, here, from) } {
                     Stood::Met => {
                         here.pay_fuel(place);
-                        return Ok(());
+                        return Ending::MET;
                     }
                     Stood::Dismissed => continue,
                     Stood::InVain(inner) => inner,
@@ -245,12 +265,12 @@ impl<T> Rendezvous<T> {
             drop(inner);
             here.park_apart(wait, Reason::Send, Object::of(self), place);
             if waiter.was_handed() {
-                return Ok(());
+                return Ending::MET;
             }
             if let Some(Woken::Cancelled(cause)) = wait.woken() {
                 self.inner.lock().senders.remove(waiter);
                 here.pay_fuel(place);
-                return Err(Unmet::Cancelled(cause));
+                return Ending::cancelled(cause);
             }
             // It was closed.
         }
@@ -261,19 +281,19 @@ impl<T> Rendezvous<T> {
     /// # Safety
     /// As for that.
     #[inline(never)]
-    unsafe fn receive_among_others(&self, here: Here<'_>, into: *mut T, place: Place) -> Result<(), Unmet> {
+    unsafe fn receive_among_others(&self, here: Here<'_>, into: *mut T, place: Place) -> Ending {
         let mut record = Record::new();
         loop {
             let mut inner = self.inner.lock_as(here.thread());
             if !inner.orphans.is_empty() {
                 // They are received as everywhere else.
-                return Err(Unmet::NotTried);
+                return Ending::NOT_TRIED;
             }
             // SAFETY: the caller's promise.
             if unsafe { self.doorstep.accept(into) } {
                 drop(inner);
                 here.pay_fuel(place);
-                return Ok(());
+                return Ending::MET;
             }
             if let Some(sender) = inner.senders.claim_first() {
                 drop(inner);
@@ -281,12 +301,12 @@ impl<T> Rendezvous<T> {
                 unsafe { into.write(sender.hand_over().cast::<T>().read()) };
                 here.unpark(sender.into_token());
                 here.pay_fuel(place);
-                return Ok(());
+                return Ending::MET;
             }
             if inner.closed {
                 drop(inner);
                 here.pay_fuel(place);
-                return Err(Unmet::Closed);
+                return Ending::CLOSED;
             }
             let mut has_stood = false;
             if self.is_for_several() && inner.receivers.is_empty() && self.may_stand(here) {
@@ -294,7 +314,7 @@ impl<T> Rendezvous<T> {
                 inner = match unsafe { self.stand_to_receive(inner, here, into) } {
                     Stood::Met => {
                         here.pay_fuel(place);
-                        return Ok(());
+                        return Ending::MET;
                     }
                     Stood::Dismissed => continue,
                     Stood::InVain(inner) => inner,
@@ -307,12 +327,12 @@ impl<T> Rendezvous<T> {
             drop(inner);
             here.park_apart(wait, Reason::Receive, Object::of(self), place);
             if waiter.was_handed() {
-                return Ok(());
+                return Ending::MET;
             }
             if let Some(Woken::Cancelled(cause)) = wait.woken() {
                 self.inner.lock().receivers.remove(waiter);
                 here.pay_fuel(place);
-                return Err(Unmet::Cancelled(cause));
+                return Ending::cancelled(cause);
             }
             // It was closed.
         }
@@ -384,7 +404,18 @@ impl<T> Rendezvous<T> {
 
 #[cold]
 #[inline(never)]
-fn give_way(place: Place) -> Result<(), Unmet> {
+fn give_way(place: Place) -> Ending {
     give_way_now(place);
-    Ok(())
+    Ending::MET
+}
+
+fn place_as_word(place: Place) -> *const () {
+    ptr::from_ref(place).cast()
+}
+
+/// # Safety
+/// It was made by [`place_as_word`].
+unsafe fn place_of_word(word: *const ()) -> Place {
+    // SAFETY: the caller's promise.
+    unsafe { &*word.cast() }
 }
