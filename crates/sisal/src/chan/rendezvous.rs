@@ -18,6 +18,7 @@
 //!   after the claim is won, and one that gives up has not been claimed, so its slot has not been touched.
 #![allow(unsafe_code, reason = "values are moved between frames by pointer")]
 
+mod among_others;
 mod doorstep;
 mod in_fiber;
 

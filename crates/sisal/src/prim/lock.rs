@@ -5,16 +5,39 @@
 pub(crate) use super::biased_lock::{Lock, LockGuard, Others, OwnGuard};
 
 #[cfg(loom)]
-pub(crate) use self::model::{Lock, Others};
+pub(crate) use self::model::{Lock, Others, OwnGuard};
 #[cfg(loom)]
-pub(crate) use loom::sync::{MutexGuard as LockGuard, MutexGuard as OwnGuard};
+pub(crate) use loom::sync::MutexGuard as LockGuard;
 
 #[cfg(loom)]
 mod model {
     use crate::prim::atomic::{AtomicUsize, Ordering};
     use crate::prim::thread_number::ThreadNumber;
+    use std::ops::{Deref, DerefMut};
 
     pub(crate) struct Lock<T>(loom::sync::Mutex<T>);
+
+    pub(crate) struct OwnGuard<'a, T>(loom::sync::MutexGuard<'a, T>);
+
+    impl<T> OwnGuard<'_, T> {
+        pub(crate) fn keep(self) {
+            std::mem::forget(self);
+        }
+    }
+
+    impl<T> Deref for OwnGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
+
+    impl<T> DerefMut for OwnGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.0
+        }
+    }
 
     /// Others have come from the beginning.
     pub(crate) struct Others;
@@ -47,8 +70,14 @@ mod model {
             word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).map(drop)
         }
 
-        pub(crate) fn lock_own(&self, _: ThreadNumber) -> Option<loom::sync::MutexGuard<'_, T>> {
+        /// It is nobody's own.
+        pub(crate) fn lock_own(&self, _: ThreadNumber) -> Option<OwnGuard<'_, T>> {
             None
+        }
+
+        #[allow(unsafe_code, reason = "as the other asks for")]
+        pub(crate) unsafe fn own_again(&self) -> OwnGuard<'_, T> {
+            OwnGuard(self.lock())
         }
 
         pub(crate) fn see(&self, _: &Others) {}
