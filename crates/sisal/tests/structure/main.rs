@@ -10,6 +10,7 @@ mod nursery;
 mod nursery_around;
 mod nursery_cancel;
 mod nursery_channels;
+mod nursery_doorstep;
 mod nursery_errors;
 mod nursery_limits;
 mod nursery_values;
