@@ -16,7 +16,7 @@ const BEFORE: usize = 24;
 const PATIENCE: usize = 4_000;
 
 /// How long talks last that show workers that it is worth it to stay with a fiber that waits.
-const TALK: usize = 6;
+const TALK: usize = 40;
 
 /// How the nursery comes to its end.
 #[derive(Copy, Clone, Debug)]
