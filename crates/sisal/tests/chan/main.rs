@@ -9,6 +9,7 @@ mod basics;
 mod broadcast;
 mod cancel;
 mod close;
+mod doorstep;
 mod drops;
 mod drops_cancelled;
 mod errors;
