@@ -10,6 +10,7 @@ mod broadcast;
 mod cancel;
 mod close;
 mod doorstep;
+mod doorstep_ways;
 mod drops;
 mod drops_cancelled;
 mod errors;
