@@ -130,8 +130,8 @@ fn meet_in_every_way(is_thread: bool) {
     with_workers(|workers| {
         in_main_fiber(workers, || {
             for way in Way::ALL {
-                meet(workers, rounds(2_000), [Way::Plain, way], is_thread);
-                meet(workers, rounds(2_000), [way, Way::Plain], is_thread);
+                meet(workers, rounds(5_000), [Way::Plain, way], is_thread);
+                meet(workers, rounds(5_000), [way, Way::Plain], is_thread);
             }
         });
     });
