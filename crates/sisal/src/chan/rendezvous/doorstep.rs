@@ -212,3 +212,242 @@ impl Doorstep {
         self.set(VACANT);
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use crate::prim::lock::Lock;
+    use loom::sync::Arc;
+    use std::collections::HashSet;
+    use std::mem::ManuallyDrop;
+    use std::sync::Mutex;
+
+    /// Something that has to be moved once.
+    type Item = Box<usize>;
+
+    /// As in the channel, with nobody who waits.
+    struct Channel {
+        doorstep: Doorstep,
+        is_closed: Lock<bool>,
+    }
+
+    /// What came of standing there, and of coming to one who stands.
+    #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+    enum Came {
+        Over,
+        /// What was seen only when the moment was over, and the lock was had.
+        OverLate,
+        Closed,
+        ClosedLate,
+        ToNothing,
+    }
+
+    use Came::{Closed, ClosedLate, Over, OverLate, ToNothing};
+
+    impl Channel {
+        fn new() -> Arc<Channel> {
+            Arc::new(Channel { doorstep: Doorstep::new(), is_closed: Lock::new(false) })
+        }
+
+        /// A moment of so many looks.
+        fn stand(&self, looks: usize, ask: impl Fn() -> Met) -> Came {
+            (0..looks).any(|_| {
+                loom::thread::yield_now();
+                self.doorstep.is_over()
+            });
+            match ask() {
+                Met::Yes => return Over,
+                Met::Dismissed => return Closed,
+                Met::No => {}
+            }
+            let _guard = self.is_closed.lock();
+            match ask() {
+                Met::Yes => OverLate,
+                Met::Dismissed => ClosedLate,
+                Met::No => {
+                    self.doorstep.leave();
+                    ToNothing
+                }
+            }
+        }
+
+        /// Stands there to receive, if there is room and it is open.
+        fn stand_to_receive(&self, looks: usize) -> (Came, Option<Item>) {
+            let is_closed = self.is_closed.lock();
+            if *is_closed || !self.doorstep.is_vacant() {
+                return (ToNothing, None);
+            }
+            self.doorstep.await_value();
+            drop(is_closed);
+            let mut item = MaybeUninit::<Item>::uninit();
+            let into = item.as_mut_ptr();
+            // SAFETY: it is this receiver that stands there.
+            let came = self.stand(looks, || unsafe { self.doorstep.ask_receiver(into) });
+            // SAFETY: it was given.
+            let item = matches!(came, Over | OverLate).then(|| unsafe { item.assume_init() });
+            (came, item)
+        }
+
+        /// Stands there to send, if there is room and it is open; the item comes back unless it was taken.
+        fn stand_to_send(&self, looks: usize, item: usize) -> (Came, Option<Item>) {
+            let item = ManuallyDrop::new(Box::new(item));
+            let is_closed = self.is_closed.lock();
+            if *is_closed || !self.doorstep.is_vacant() {
+                return (ToNothing, Some(ManuallyDrop::into_inner(item)));
+            }
+            // SAFETY: under the lock, it is vacant, and boxes fit.
+            unsafe { self.doorstep.offer(&raw const *item) };
+            drop(is_closed);
+            // SAFETY: it is this sender that stands there.
+            let came = self.stand(looks, || unsafe { self.doorstep.ask_sender() });
+            let is_left = !matches!(came, Over | OverLate);
+            (came, is_left.then(|| ManuallyDrop::into_inner(item)))
+        }
+
+        /// Gives the item to one who stands there; else it comes back.
+        fn give(&self, item: usize) -> Option<Item> {
+            let item = ManuallyDrop::new(Box::new(item));
+            let _guard = self.is_closed.lock();
+            // SAFETY: under the lock, and the item is gone if it is given.
+            let is_given = unsafe { self.doorstep.give(&raw const *item) };
+            (!is_given).then(|| ManuallyDrop::into_inner(item))
+        }
+
+        /// Takes the item of one who stands there.
+        fn accept(&self) -> Option<Item> {
+            let mut item = MaybeUninit::<Item>::uninit();
+            let _guard = self.is_closed.lock();
+            // SAFETY: under the lock, and it holds an item if one is taken.
+            unsafe { self.doorstep.accept(item.as_mut_ptr()).then(|| item.assume_init()) }
+        }
+
+        fn close(&self) {
+            let mut is_closed = self.is_closed.lock();
+            *is_closed = true;
+            self.doorstep.dismiss();
+        }
+
+        fn is_vacant(&self) -> bool {
+            let _guard = self.is_closed.lock();
+            self.doorstep.is_vacant()
+        }
+    }
+
+    /// How long the moments are: over at once, and after one look.
+    const LOOKS: [usize; 2] = [0, 1];
+
+    fn model<O: Eq + std::hash::Hash + std::fmt::Debug + Send + 'static>(
+        run: fn(usize) -> O,
+        expected: impl IntoIterator<Item = O>,
+    ) {
+        let seen: &'static Mutex<HashSet<O>> = Box::leak(Box::default());
+        for looks in LOOKS {
+            loom::model(move || {
+                let outcome = run(looks);
+                seen.lock().unwrap().insert(outcome);
+            });
+        }
+        assert_eq!(*seen.lock().unwrap(), expected.into_iter().collect::<HashSet<O>>());
+    }
+
+    /// A receiver stands there, and a sender comes: the item goes over, or comes back. Reached: too early, in time, when the moment was over, too late.
+    #[test]
+    fn loom_doorstep_gives_an_item_to_one_who_awaits_it_or_back() {
+        let run = |looks| {
+            let channel = Channel::new();
+            let sender = {
+                let channel = channel.clone();
+                loom::thread::spawn(move || channel.give(7))
+            };
+            let (came, item) = channel.stand_to_receive(looks);
+            let back = sender.join().unwrap();
+            assert!(item.is_some() != back.is_some() && item.or(back) == Some(Box::new(7)));
+            assert!(channel.is_vacant());
+            came
+        };
+        model(run, [Over, OverLate, ToNothing]);
+    }
+
+    /// A sender stands there, and a receiver comes: the item goes over, or stays. Reached: as above.
+    #[test]
+    fn loom_doorstep_lets_an_item_be_taken_or_keeps_it() {
+        let run = |looks| {
+            let channel = Channel::new();
+            let receiver = {
+                let channel = channel.clone();
+                loom::thread::spawn(move || channel.accept())
+            };
+            let (came, kept) = channel.stand_to_send(looks, 7);
+            let item = receiver.join().unwrap();
+            assert!(item.is_some() != kept.is_some() && item.or(kept) == Some(Box::new(7)));
+            assert!(channel.is_vacant());
+            came
+        };
+        model(run, [Over, OverLate, ToNothing]);
+    }
+
+    /// A receiver stands there, one sends and one closes: what was given is received, whoever was first. Reached: each, in time and late.
+    #[test]
+    fn loom_doorstep_is_closed_to_one_who_receives_exactly() {
+        let run = |looks| {
+            let channel = Channel::new();
+            let others = {
+                let (one, another) = (channel.clone(), channel.clone());
+                let sender = loom::thread::spawn(move || one.give(7));
+                (sender, loom::thread::spawn(move || another.close()))
+            };
+            let (came, item) = channel.stand_to_receive(looks);
+            let back = others.0.join().unwrap();
+            others.1.join().unwrap();
+            assert!(item.is_some() != back.is_some() && item.or(back) == Some(Box::new(7)));
+            assert!(channel.is_vacant());
+            came
+        };
+        model(run, [Over, OverLate, Closed, ClosedLate, ToNothing]);
+    }
+
+    /// A sender stands there, one receives and one closes: as above.
+    #[test]
+    fn loom_doorstep_is_closed_to_one_who_sends_exactly() {
+        let run = |looks| {
+            let channel = Channel::new();
+            let others = {
+                let (one, another) = (channel.clone(), channel.clone());
+                let receiver = loom::thread::spawn(move || one.accept());
+                (receiver, loom::thread::spawn(move || another.close()))
+            };
+            let (came, kept) = channel.stand_to_send(looks, 7);
+            let item = others.0.join().unwrap();
+            others.1.join().unwrap();
+            assert!(item.is_some() != kept.is_some() && item.or(kept) == Some(Box::new(7)));
+            assert!(channel.is_vacant());
+            came
+        };
+        model(run, [Over, OverLate, Closed, ClosedLate, ToNothing]);
+    }
+
+    /// One who was met leaves without the lock, and the other stands there next, with an item of its own, which the first takes or not. Reached: nobody was
+    /// met; the first was; and then the second, too.
+    #[test]
+    fn loom_doorstep_is_ready_for_the_next_when_one_who_was_met_has_left() {
+        let run = |looks| {
+            let channel = Channel::new();
+            let other = {
+                let channel = channel.clone();
+                loom::thread::spawn(move || {
+                    let back = channel.give(1);
+                    (back.is_none(), channel.stand_to_send(1, 2))
+                })
+            };
+            let (_, first) = channel.stand_to_receive(looks);
+            let second = first.is_some().then(|| channel.accept()).flatten();
+            let (is_given, (_, kept)) = other.join().unwrap();
+            assert_eq!(first.as_deref(), is_given.then_some(&1));
+            assert!(second.is_some() != kept.is_some());
+            assert!(second.iter().chain(&kept).all(|item| **item == 2));
+            assert!(channel.is_vacant());
+            (is_given, second.is_some())
+        };
+        model(run, [(false, false), (true, false), (true, true)]);
+    }
+}
