@@ -190,4 +190,83 @@ mod loom_models {
         });
         assert_eq!(seen.lock().unwrap().len(), 6);
     }
+
+    /// One changes a word and then looks whether another sleeps; that one says that it sleeps, sees to it that it does not miss what was changed, and looks. At
+    /// least one finds out. Reached: one, the other, and both.
+    fn at_least_one_finds_out(is_own: bool) {
+        let seen: &'static Mutex<HashSet<(bool, bool)>> = Box::leak(Box::default());
+        loom::model(move || {
+            let words = Words::new();
+            if is_own {
+                words.lock.owner.store(thread_number::current(), Ordering::Relaxed);
+            }
+            let sleeps = Arc::new(AtomicUsize::new(0));
+            let other = {
+                let (words, sleeps) = (words.clone(), sleeps.clone());
+                loom::thread::spawn(move || {
+                    sleeps.store(1, Ordering::Relaxed);
+                    words.lock.see(&words.others);
+                    words.word.load(Ordering::Relaxed) == 1
+                })
+            };
+            assert_eq!(words.add(), 0);
+            let is_found_asleep = sleeps.load(Ordering::Relaxed) == 1;
+            seen.lock().unwrap().insert((is_found_asleep, other.join().unwrap()));
+        });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([(true, false), (false, true), (true, true)]));
+    }
+
+    #[test]
+    fn loom_words_of_one_thread_are_seen_by_another_who_looks() {
+        at_least_one_finds_out(true);
+    }
+
+    #[test]
+    fn loom_words_of_nobody_yet_are_seen_by_another_who_looks() {
+        at_least_one_finds_out(false);
+    }
+
+    const FLAG: usize = 1;
+    const STEP: usize = 2;
+
+    /// One moves a position twice, and keeps the flag that it finds there; another sets that, by an exchange under the lock. Neither is lost. Reached: it was
+    /// found at first, the second time, and at the end only.
+    fn flag_stays(is_own: bool) {
+        let seen: &'static Mutex<HashSet<[bool; 2]>> = Box::leak(Box::default());
+        loom::model(move || {
+            let words = Words::new();
+            if is_own {
+                words.lock.owner.store(thread_number::current(), Ordering::Relaxed);
+            }
+            let other = {
+                let words = words.clone();
+                loom::thread::spawn(move || {
+                    let _guard = words.lock.lock();
+                    words.word.fetch_or(FLAG, Ordering::AcqRel);
+                })
+            };
+            let found = [0, 1].map(|position| {
+                let mut from = words.word.load(Ordering::Relaxed);
+                while let Err(now) = words.lock.change(&words.others, &words.word, from, from + STEP) {
+                    from = now;
+                }
+                assert_eq!(from & !FLAG, position * STEP);
+                from & FLAG != 0
+            });
+            other.join().unwrap();
+            assert_eq!(words.word.load(Ordering::Relaxed), 2 * STEP + FLAG);
+            seen.lock().unwrap().insert(found);
+        });
+        assert_eq!(*seen.lock().unwrap(), HashSet::from([[true, true], [false, true], [false, false]]));
+    }
+
+    #[test]
+    fn loom_words_of_one_thread_keep_a_flag_that_another_sets() {
+        flag_stays(true);
+    }
+
+    #[test]
+    fn loom_words_of_nobody_yet_keep_a_flag_that_another_sets() {
+        flag_stays(false);
+    }
 }
