@@ -4,6 +4,7 @@
 mod common;
 
 mod alone;
+mod alone_no_more;
 mod ambient;
 mod basics;
 mod broadcast;
