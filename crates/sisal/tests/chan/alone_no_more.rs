@@ -70,11 +70,11 @@ fn get_to_know(tx: &Sender<Counted>, rx: &Receiver<Counted>, ledger: &Ledger) {
 }
 
 /// Goes on as if nothing happened.
-fn own(tx: Sender<Counted>, rx: Receiver<Counted>, ledger: &Ledger, step: &Step) -> Account {
+fn own(tx: Sender<Counted>, rx: Receiver<Counted>, round: usize, ledger: &Ledger, step: &Step) -> Account {
     get_to_know(&tx, &rx, ledger);
     let mut account = Account::default();
     for number in LONG..LONG + EACH {
-        step.store(number, Ordering::Release);
+        step.store(round * ALL + number, Ordering::Release);
         let mut item = Some(ledger.make(number));
         while let Some(left) = item.take() {
             match tx.try_send(left) {
@@ -138,15 +138,15 @@ fn visit(visit: Visit, tx: Sender<Counted>, rx: Receiver<Counted>, ledger: &Ledg
     account
 }
 
-/// Runs the first on worker 0, and the other on another worker, or on a thread of its own in every second round.
+/// Runs the first on worker 0, and the other on another worker or on a thread of its own.
 fn apart<R: Send + 'static>(
     workers: usize,
-    round: usize,
+    is_thread: bool,
     owner: impl FnOnce() -> R + Send + 'static,
     other: impl FnOnce() -> R + Send + 'static,
 ) -> [R; 2] {
     let owner = spawn_on(0, owner);
-    if round % 2 == 0 {
+    if !is_thread {
         let other = spawn_on(1 % workers, other);
         return [owner.join().unwrap(), other.join().unwrap()];
     }
@@ -159,32 +159,44 @@ fn apart<R: Send + 'static>(
     [owner, told.recv().unwrap()]
 }
 
-/// So that what one does falls on different steps of the other.
+/// Goes on when the owner has come so far in this round, or a little later.
 fn come_when(step: &Step, round: usize) {
-    let when = LONG + round.wrapping_mul(40_503) % EACH;
+    let when = round * ALL + LONG + round.wrapping_mul(40_503) % EACH;
     until(|| step.load(Ordering::Acquire) >= when);
     (0..(round.wrapping_mul(2_654_435_761) >> 7) % 64).for_each(|_| spin_loop());
 }
 
+/// Many channels, one after the other.
 fn disturb(how: Visit) {
     with_workers(|workers| {
         in_main_fiber(workers, || {
-            for round in 0..rounds(500) {
-                let (ledger, step) = (Ledger::of(ALL), Step::default());
-                let (tx, rx) = bounded(CAPACITY);
+            for is_thread in [false, true] {
+                let rounds = rounds(1_500);
+                let ledgers: Arc<[Ledger]> = (0..rounds).map(|_| Ledger::of(ALL)).collect();
+                let (channels, step) = ((0..rounds).map(|_| bounded(CAPACITY)), Step::default());
+                let channels: Vec<_> = channels.collect();
                 let owner = {
-                    let (tx, rx, ledger, step) = (tx.clone(), rx.clone(), ledger.clone(), Arc::clone(&step));
-                    move || own(tx, rx, &ledger, &step)
+                    let (channels, ledgers, step) = (channels.clone(), Arc::clone(&ledgers), Arc::clone(&step));
+                    move || {
+                        let rounds = channels.into_iter().enumerate();
+                        let rounds = rounds.map(|(round, (tx, rx))| own(tx, rx, round, &ledgers[round], &step));
+                        rounds.collect::<Vec<Account>>()
+                    }
                 };
-                let making = ledger.clone();
+                let making = Arc::clone(&ledgers);
                 let other = move || {
-                    come_when(&step, round);
-                    visit(how, tx, rx, &making)
+                    let rounds = channels.into_iter().enumerate().map(|(round, (tx, rx))| {
+                        come_when(&step, round);
+                        visit(how, tx, rx, &making[round])
+                    });
+                    rounds.collect::<Vec<Account>>()
                 };
-                let [owner, other] = apart(workers, round, owner, other);
-                assert_eq!(owner.sent + other.sent, owner.received + other.received, "{how:?}");
-                assert!(how == Visit::Close || owner.sent == EACH, "{how:?}");
-                ledger.check();
+                let [owner, other] = apart(workers, is_thread, owner, other);
+                for ((owner, other), ledger) in owner.iter().zip(&other).zip(&*ledgers) {
+                    assert_eq!(owner.sent + other.sent, owner.received + other.received, "{how:?}");
+                    assert!(how == Visit::Close || owner.sent == EACH, "{how:?}");
+                    ledger.check();
+                }
             }
         });
     });
@@ -254,7 +266,7 @@ fn what_was_sent_by_one_alone_is_dropped_once_when_its_last_receiver_goes_elsewh
                     }
                     round % FEW
                 };
-                let [sent, received] = apart(workers, round, owner, other);
+                let [sent, received] = apart(workers, round % 2 == 1, owner, other);
                 assert!((received..=received + CAPACITY).contains(&sent), "{received} of {sent}");
                 // One more was made, and not sent.
                 (LONG + sent + 1..ALL).for_each(|number| drop(ledger.make(number)));
@@ -288,7 +300,7 @@ fn what_was_sent_by_one_alone_and_then_by_another_is_received_when_the_last_send
                     (0..FEW).for_each(|number| tx.send(making.make(LONG + first + number)).unwrap());
                     first + FEW
                 };
-                let [received, sent] = apart(workers, round, owner, other);
+                let [received, sent] = apart(workers, round % 2 == 1, owner, other);
                 assert_eq!(received, sent);
                 (LONG + sent..ALL).for_each(|number| drop(ledger.make(number)));
                 ledger.check();
