@@ -17,7 +17,7 @@ const LONG: usize = 100;
 /// How many items its owner sends after that.
 const EACH: usize = 120;
 /// How many items another sends or receives.
-const FEW: usize = 12;
+const FEW: usize = 40;
 const ALL: usize = LONG + EACH + FEW;
 const CAPACITY: usize = 8;
 
