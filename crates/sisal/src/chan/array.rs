@@ -77,8 +77,10 @@ pub(crate) struct Array<T> {
     signal_from: CachePadded<AtomicUsize>,
     pace: Pace,
     slots: Box<[Slot<T>]>,
-    /// From a position to the same index in the next lap.
-    one_lap: usize,
+    /// The part of a position that is its index.
+    within_lap: usize,
+    /// That part of the last position of a lap.
+    last: usize,
     waiting: CachePadded<Lock<Waiting>>,
     /// Whether others than one thread use the channel. INVARIANT: of the lock above.
     others: Others,
@@ -168,7 +170,8 @@ impl<T> Array<T> {
             signal_from: CachePadded::new(AtomicUsize::new(0)),
             pace: Pace::new(),
             slots: (0..capacity).map(slot).collect(),
-            one_lap: one_lap.expect("sisal: the capacity of a channel is too large"),
+            within_lap: one_lap.expect("sisal: the capacity of a channel is too large") - 1,
+            last: (capacity - 1) * STEP,
             waiting: CachePadded::new(Lock::new(Waiting { senders: WaitList::new(), receivers: WaitList::new() })),
             others: Others::none(),
             is_outside: std::sync::atomic::AtomicU8::new(0),
@@ -180,26 +183,38 @@ impl<T> Array<T> {
         self.is_outside.store(1, Ordering::Relaxed);
     }
 
-    /// Where `word` stands. All at once: what is read of the ring between two exchanges is read once.
+    /// From a position to the same index in the next lap.
+    #[inline(always)]
+    fn one_lap(&self) -> usize {
+        self.within_lap + 1
+    }
+
+    /// Where `word` stands.
     #[inline(always)]
     fn spot(&self, word: usize) -> Spot<'_, T> {
-        let (position, within_lap, slots) = (word & !FLAGS, self.one_lap - 1, &*self.slots);
-        let index = (word & within_lap) / STEP;
-        debug_assert!(index < slots.len(), "INVARIANT: positions stand at slots");
-        // SAFETY: words come from here, from `ahead`, or are 0, and both name slots only.
-        let slot = unsafe { slots.get_unchecked(index) };
+        self.spot_at(word & !FLAGS)
+    }
+
+    /// Where a word without flags stands. All at once: what is read of the ring between two exchanges is read once.
+    #[inline(always)]
+    fn spot_at(&self, position: usize) -> Spot<'_, T> {
+        let (within_lap, slots) = (self.within_lap, &*self.slots);
+        let place = position & within_lap;
+        debug_assert!(place / STEP < slots.len(), "INVARIANT: positions stand at slots");
+        // SAFETY: words come from here, from `ahead`, or are 0, and all of these name slots only.
+        let slot = unsafe { slots.get_unchecked(place / STEP) };
         // From the last to the first index of the next lap.
-        let next = if index + 1 < slots.len() { position + STEP } else { (position | within_lap).wrapping_add(1) };
+        let next = if place != self.last { position + STEP } else { (position | within_lap).wrapping_add(1) };
         Spot { position, slot, next }
     }
 
     /// The position so many places after this one; at most as many as there are.
     fn ahead(&self, position: usize, places: usize) -> usize {
-        let index = (position & (self.one_lap - 1)) / STEP + places;
-        let lap = position & !(self.one_lap - 1);
+        let index = (position & self.within_lap) / STEP + places;
+        let lap = position & !self.within_lap;
         match index.checked_sub(self.slots.len()) {
             None => lap + index * STEP,
-            Some(index) => lap.wrapping_add(self.one_lap) + index * STEP,
+            Some(index) => lap.wrapping_add(self.one_lap()) + index * STEP,
         }
     }
 
@@ -293,7 +308,7 @@ impl<T> Array<T> {
         let mut word = self.head.load(Ordering::Relaxed);
         let passed = loop {
             let tail = self.tail.load(Ordering::Relaxed);
-            if tail & CLOSED != 0 || (word & !FLAGS).wrapping_add(self.one_lap) != tail & !FLAGS {
+            if tail & CLOSED != 0 || (word & !FLAGS).wrapping_add(self.one_lap()) != tail & !FLAGS {
                 return None;
             }
             match self.try_pass_head(word) {
@@ -333,7 +348,7 @@ impl<T> Array<T> {
         // SAFETY: the head was moved past this slot by us, so the value in it is ours; `into` can be written.
         slot.value.with(|value| unsafe { into.write((*value).assume_init_read()) });
         // ORDERING: Release pairs with the Acquire in `try_pass_tail`: the value has been read out.
-        slot.stamp.store((word & !FLAGS).wrapping_add(self.one_lap), Ordering::Release);
+        slot.stamp.store((word & !FLAGS).wrapping_add(self.one_lap()), Ordering::Release);
         word & WAITED != 0
     }
 
@@ -361,7 +376,7 @@ impl<T> Array<T> {
         // of the head.
         fence(Ordering::SeqCst);
         let head = self.head.load(Ordering::Relaxed) & !FLAGS;
-        (head.wrapping_add(self.one_lap) == tail & !FLAGS).then_some(Attempt::Waits)
+        (head.wrapping_add(self.one_lap()) == tail & !FLAGS).then_some(Attempt::Waits)
     }
 
     /// If a receive at this head has nothing to wait for but a sender yet to come, what it comes to.
@@ -429,7 +444,7 @@ impl<T> Array<T> {
         let head = self.head.fetch_or(WAITED, Ordering::AcqRel) & !FLAGS;
         // ORDERING: Acquire pairs with the exchanges of the tail.
         let tail = self.tail.load(Ordering::Acquire);
-        if tail & CLOSED != 0 || head.wrapping_add(self.one_lap) != tail & !FLAGS {
+        if tail & CLOSED != 0 || head.wrapping_add(self.one_lap()) != tail & !FLAGS {
             return Enlisted::No;
         }
         // SAFETY: the caller's promise.

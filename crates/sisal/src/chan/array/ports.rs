@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 impl<T> Array<T> {
     /// How many values are in it, or were a moment ago.
     fn len_at_a_glance(&self) -> usize {
-        let index = |position: usize| (position & (self.one_lap - 1)) / STEP;
+        let index = |position: usize| (position & self.within_lap) / STEP;
         loop {
             // ORDERING: Acquire at least, so that these are read one after the other; they pair with the exchanges in `try_pass_tail` and
             // `try_pass_head`. The tail passes a slot when that has been read out, so a head read after it is one lap behind at most; the
