@@ -11,6 +11,8 @@
 //! - *Close*: by hand, or when the last sender goes. What is in the ring can still be received.
 //! - *The last receiver goes*: the ring is emptied, one message at a time, unless somebody subscribes: nobody can come to them.
 //!
+//! - *Cancel, deadline*: they claim the wait, as for all [observed](super::observed) state; the next position stays what it was.
+//!
 //! Messages are made, copied and dropped with the lock free; a position is passed before its copy is made, so if that
 //! panics, the message counts as received.
 

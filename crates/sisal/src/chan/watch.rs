@@ -10,6 +10,9 @@
 //!   value that is looked at afterwards is that one or a newer one.
 //! - *Get the new one*: lock the value to read, copy it, take the version as seen. No change comes in between, so it is the version of that value.
 //!
+//! - *The sender goes*: that is noted in the observed state, and everybody who waits looks. The value stays.
+//! - *Cancel, deadline*: they claim the wait, as [there](super::observed); nothing was taken, and no version counts as seen.
+//!
 //! No change is overlooked: the version is raised before the wake, so whoever looks before the wake finds it, and whoever
 //! has joined the list is woken.
 
