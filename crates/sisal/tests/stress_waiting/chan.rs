@@ -5,7 +5,7 @@ use crate::common::places::{self, Place};
 use crate::common::storm::{once_parked, race, racer};
 use crate::common::{in_background, in_main_fiber, rounds, until, with_workers};
 use sisal::chan::{Receiver, RecvError, Sender, TryRecvError, bounded};
-use sisal::{join_all, spawn, spawn_on, yield_now};
+use sisal::{inspect, join_all, spawn, spawn_on, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -283,37 +283,43 @@ fn pipelines_of_four_and_five_stages_lose_no_tail() {
     });
 }
 
+/// How often fibers have parked, as soon as none is left but the caller and so many that are parked to receive.
+fn parks_once_all_receive(receivers: usize) -> u64 {
+    loop {
+        let metrics = inspect::metrics().expect("there are fibers");
+        let parked = metrics.parked.get("receiving from a channel").copied().unwrap_or(0);
+        if parked == receivers && metrics.live == receivers as u64 + 1 {
+            return metrics.parks;
+        }
+        yield_now();
+    }
+}
+
+/// One that was woken for nothing would park again, which is counted. The one that is woken for an item ends with it.
 #[test]
 fn of_a_thousand_receivers_that_wait_one_send_wakes_one() {
+    const RECEIVERS: usize = 1_000;
+    const ITEMS: usize = 10;
     with_workers(|workers| {
         for flavour in FLAVOURS {
             in_main_fiber(workers, || {
                 let (tx, rx) = flavour.make();
-                let (begun, woken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-                let fibers: Vec<_> = (0..1_000)
-                    .map(|_| {
-                        let (rx, begun, woken) = (rx.clone(), Arc::clone(&begun), Arc::clone(&woken));
-                        spawn(move || {
-                            begun.fetch_add(1, Ordering::SeqCst);
-                            let received = rx.recv();
-                            woken.fetch_add(1, Ordering::SeqCst);
-                            received
-                        })
-                    })
-                    .collect();
-                until(|| begun.load(Ordering::SeqCst) == 1_000);
-                places::settle();
-                for sent in 1..=10 {
+                let receive = |_| {
+                    let rx = rx.clone();
+                    spawn(move || rx.recv())
+                };
+                let fibers: Vec<_> = (0..RECEIVERS).map(receive).collect();
+                let parks = parks_once_all_receive(RECEIVERS);
+                for sent in 1..=ITEMS {
                     tx.send(sent).unwrap();
-                    until(|| woken.load(Ordering::SeqCst) >= sent);
-                    places::settle();
-                    assert_eq!(woken.load(Ordering::SeqCst), sent, "one more, not two");
+                    assert_eq!(parks_once_all_receive(RECEIVERS - sent), parks, "{flavour:?}: item {sent} woke one");
                 }
                 assert!(tx.close());
+                assert_eq!(parks_once_all_receive(0), parks, "{flavour:?}: who sees the close waits no more");
                 let results: Vec<_> = join_all(fibers).into_iter().map(Result::unwrap).collect();
                 let mut received: Vec<_> = results.into_iter().flatten().collect();
                 received.sort_unstable();
-                assert_eq!(received, (1..=10).collect::<Vec<_>>());
+                assert_eq!(received, (1..=ITEMS).collect::<Vec<_>>());
             });
         }
     });
