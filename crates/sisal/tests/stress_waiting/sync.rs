@@ -3,12 +3,14 @@
 //! There are no deadlines but those that are the point, so that a lost wake hangs.
 
 use crate::common::places::{Actor, Place, join_all, mixed};
-use crate::common::{LONG, rounds, until, with_workers};
+use crate::common::{LONG, in_background, rounds, until, with_workers};
+use sisal::chan::bounded;
 use sisal::sync::{Barrier, Condvar, Event, Mutex, Once, OnceLock, RwLock, RwLockWriteGuard, Semaphore, WaitGroup};
-use sisal::{CancelToken, timeout, yield_now};
+use sisal::{CancelToken, spawn, timeout, yield_now};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 const ACTORS: usize = 16;
@@ -79,6 +81,78 @@ fn a_mutex_is_handed_over_round_a_ring_of_those_who_wait_long() {
         });
         join_all(actors);
         assert_eq!(*shared.lock(), ACTORS * rounds(300));
+    });
+}
+
+/// What fibers, which wait inside, and threads contend for.
+#[derive(Default)]
+struct Room {
+    count: Mutex<usize>,
+    fiber_is_inside: AtomicBool,
+    threads_at_the_door: AtomicUsize,
+    turns_of_threads: AtomicUsize,
+}
+
+impl Room {
+    fn is_contended(&self) -> bool {
+        self.threads_at_the_door.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// So that they meet: a fiber's turn ends only when a thread is at the door, as long as there are threads. Every other turn of a thread
+/// begins when a fiber is inside, and every other one of a fiber when a thread has been inside since its last, or none is at the door.
+#[test]
+fn a_mutex_held_by_a_fiber_while_it_parks_is_had_by_threads_and_fibers_in_turn() {
+    const FIBERS: usize = 4;
+    const THREADS: usize = 4;
+    with_workers(|workers| {
+        in_background(workers, || {
+            let (feed, food) = bounded(0);
+            let room = Arc::new(Room::default());
+            let thread = |_| {
+                let room = Arc::clone(&room);
+                Actor::Thread(thread::spawn(move || {
+                    for round in 0..rounds(1_000) {
+                        until(|| round % 2 == 0 || room.fiber_is_inside.load(Ordering::Relaxed));
+                        room.threads_at_the_door.fetch_add(1, Ordering::Relaxed);
+                        let mut count = room.count.lock();
+                        room.threads_at_the_door.fetch_sub(1, Ordering::Relaxed);
+                        room.turns_of_threads.fetch_add(1, Ordering::Relaxed);
+                        *count += 1;
+                    }
+                }))
+            };
+            let fiber = |_| {
+                let (room, food) = (Arc::clone(&room), food.clone());
+                Actor::Fiber(spawn(move || {
+                    let turns_of_threads = || room.turns_of_threads.load(Ordering::Relaxed);
+                    let mut seen = 0;
+                    for round in 0..rounds(1_000) {
+                        until(|| round % 2 == 0 || turns_of_threads() != seen || !room.is_contended());
+                        let mut count = room.count.lock();
+                        room.fiber_is_inside.store(true, Ordering::Relaxed);
+                        let before = *count;
+                        food.recv().unwrap();
+                        // What another has added meanwhile is lost.
+                        *count = before + 1;
+                        room.fiber_is_inside.store(false, Ordering::Relaxed);
+                        seen = turns_of_threads();
+                    }
+                }))
+            };
+            let threads: Vec<_> = (0..THREADS).map(thread).collect();
+            let fibers: Vec<_> = (0..FIBERS).map(fiber).collect();
+            for _ in 0..FIBERS * rounds(1_000) {
+                until(|| room.is_contended() || threads.iter().all(Actor::is_finished));
+                // Only one who waits for it can be given anything.
+                until(|| feed.try_send(()).is_ok());
+            }
+            join_all(fibers);
+            // No thread has to wait for a fiber any more.
+            room.fiber_is_inside.store(true, Ordering::Relaxed);
+            join_all(threads);
+            assert_eq!(*room.count.lock(), (FIBERS + THREADS) * rounds(1_000));
+        });
     });
 }
 
