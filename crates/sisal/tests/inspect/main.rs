@@ -4,6 +4,7 @@
 mod common;
 #[cfg(feature = "stack-traces")]
 mod traces;
+mod waits;
 
 use common::{LONG, fixed, rounds, until, watchdog::guarded, with_workers};
 use sisal::chan::{bounded, unbounded};
