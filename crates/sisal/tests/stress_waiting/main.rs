@@ -5,6 +5,7 @@ mod common;
 
 mod cancel;
 mod chan;
+mod dead_frames;
 mod nursery;
 mod select;
 mod stm;
