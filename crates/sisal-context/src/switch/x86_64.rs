@@ -92,11 +92,11 @@ pub(super) unsafe extern "C-unwind" fn return_by_jump(
         "pop rbp",
         ".cfi_def_cfa rsp, 8",
         ".cfi_restore rbp",
-        // In place of a `ret`. Where the targets of jumps are enforced, this one is no entry.
+        // In place of a `ret`.
         "pop rcx",
         ".cfi_def_cfa_offset 0",
         ".cfi_register rip, rcx",
-        "notrack jmp rcx",
+        "jmp rcx",
         ".cfi_endproc",
     )
 }

@@ -201,7 +201,7 @@ impl<T> Array<T> {
         let (within_lap, slots) = (self.within_lap, &*self.slots);
         let place = position & within_lap;
         debug_assert!(place / STEP < slots.len(), "INVARIANT: positions stand at slots");
-        // SAFETY: words come from here, from `ahead`, or are 0, and all of these name slots only.
+        // SAFETY: positions are 0 at first, and then what this says is next: all of them name slots.
         let slot = unsafe { slots.get_unchecked(place / STEP) };
         // From the last to the first index of the next lap.
         let next = if place != self.last { position + STEP } else { (position | within_lap).wrapping_add(1) };

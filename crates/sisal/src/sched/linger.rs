@@ -99,6 +99,9 @@ impl Worker {
     #[inline]
     pub(crate) fn stand(&self, is_over: impl Fn() -> bool) {
         self.begin_turn();
+        if self.fresh_due.get() != FreshDue::No || !self.nothing_to_resume() {
+            return;
+        }
         let came = (0..LOOKS).any(|_| {
             spin_loop();
             is_over() || !self.remote().inbox.is_empty()

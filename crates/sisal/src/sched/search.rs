@@ -213,14 +213,18 @@ impl Worker {
         if !(1..MANY).contains(&fresh) || self.fresh_due.get() != FreshDue::No {
             return;
         }
-        let (tick, now, siblings) = (self.tick.get(), self.read_clock(), self.siblings.get());
+        let (tick, siblings) = (self.tick.get(), self.siblings.get());
+        if tick < siblings.until && siblings.left == 0 {
+            return;
+        }
+        let now = self.read_clock();
         let Siblings { left, by, until } = if tick < siblings.until {
             siblings
         } else {
             let left = fresh as u64;
             Siblings { left, by: Moment(now.0 + SIBLINGS_FOR), until: tick + left * TURNS_A_SIBLING }
         };
-        if left > 0 && now < by {
+        if now < by {
             self.siblings.set(Siblings { left: left - 1, by, until });
             self.fresh_due.set(FreshDue::Sibling);
         }

@@ -61,8 +61,8 @@ impl<T> Array<T> {
             return Alone::InTheWay;
         }
         let Spot { position, slot, next } = self.spot_at(word);
-        // ORDERING: Relaxed: what this thread has done itself.
-        if slot.stamp.load(Ordering::Relaxed) != position {
+        // ORDERING: Acquire, as in `try_pass_tail`: one that has moved the head before the lock became our own perhaps reads the value out only now.
+        if slot.stamp.load(Ordering::Acquire) != position {
             return Alone::InTheWay;
         }
         // ORDERING: Release, as the exchange in `try_pass_tail`: others may look at it without the lock.
@@ -135,8 +135,8 @@ impl<T> Array<T> {
             return Alone::InTheWay;
         }
         let Spot { position, slot, next } = self.spot_at(word);
-        // ORDERING: Relaxed: as in `send_if_alone`.
-        if slot.stamp.load(Ordering::Relaxed) != position + STEP {
+        // ORDERING: Acquire, as in `try_pass_head`: likewise.
+        if slot.stamp.load(Ordering::Acquire) != position + STEP {
             return Alone::InTheWay;
         }
         // ORDERING: Release, as the exchange in `try_pass_head`.

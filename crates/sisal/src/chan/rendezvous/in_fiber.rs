@@ -153,21 +153,21 @@ impl<T> Rendezvous<T> {
     unsafe extern "C-unwind" fn wait_to_send(this: *const (), from: *mut (), place: *const ()) -> usize {
         // SAFETY: the caller's promise.
         let (this, place) = unsafe { (&*this.cast::<Self>(), place_of_word(place)) };
+        // SAFETY: likewise.
+        let inner = unsafe { this.inner.own_again() };
         with_here(|here| match here {
-            // SAFETY: the caller's promise.
-            Some(here) => unsafe { this.send_later(here, from, place).0 },
+            Some(here) => this.send_later(here, from, place, inner).0,
             None => unreachable!("INVARIANT: the caller is in a fiber"),
         })
     }
 
-    /// # Safety
-    /// As for [`wait_to_send`](Self::wait_to_send).
     #[inline(always)]
-    unsafe fn send_later(&self, here: Here<'_>, from: *mut (), place: Place) -> Ending {
+    fn send_later(&self, here: Here<'_>, from: *mut (), place: Place, mut inner: OwnGuard<'_, Inner<T>>) -> Ending {
         let mut record = Record::new();
         let (wait, waiter) = record.begin(here, from);
-        // SAFETY: the lock was kept. Both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
-        unsafe { self.inner.own_again().senders.push(waiter) };
+        // SAFETY: both stay in this frame until the wait is over, and the waiter is delisted if the channel did not end it.
+        unsafe { inner.senders.push(waiter) };
+        drop(inner);
         here.park(wait, Reason::Send, Object::of(self), place);
         if waiter.was_handed() {
             return Ending::MET;
@@ -182,21 +182,21 @@ impl<T> Rendezvous<T> {
     unsafe extern "C-unwind" fn wait_to_receive(this: *const (), into: *mut (), place: *const ()) -> usize {
         // SAFETY: the caller's promise.
         let (this, place) = unsafe { (&*this.cast::<Self>(), place_of_word(place)) };
+        // SAFETY: likewise.
+        let inner = unsafe { this.inner.own_again() };
         with_here(|here| match here {
-            // SAFETY: the caller's promise.
-            Some(here) => unsafe { this.receive_later(here, into, place).0 },
+            Some(here) => this.receive_later(here, into, place, inner).0,
             None => unreachable!("INVARIANT: the caller is in a fiber"),
         })
     }
 
-    /// # Safety
-    /// As for [`wait_to_receive`](Self::wait_to_receive).
     #[inline(always)]
-    unsafe fn receive_later(&self, here: Here<'_>, into: *mut (), place: Place) -> Ending {
+    fn receive_later(&self, here: Here<'_>, into: *mut (), place: Place, mut inner: OwnGuard<'_, Inner<T>>) -> Ending {
         let mut record = Record::new();
         let (wait, waiter) = record.begin(here, into);
         // SAFETY: as in `send_later`.
-        unsafe { self.inner.own_again().receivers.push(waiter) };
+        unsafe { inner.receivers.push(waiter) };
+        drop(inner);
         here.park(wait, Reason::Receive, Object::of(self), place);
         if waiter.was_handed() {
             return Ending::MET;

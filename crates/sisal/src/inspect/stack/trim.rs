@@ -129,6 +129,8 @@ impl Origin<'_> {
                 true
             }
             Origin::Neutral => !*inside_runtime,
+            // One through which a call of the runtime's goes, which is what says where it was made.
+            Origin::Runtime(_) if self.is_in(&["switch"]) => false,
             Origin::Runtime(_) => !std::mem::replace(inside_runtime, true) && !self.is_internal(),
         }
     }
@@ -177,6 +179,16 @@ mod tests {
             "run_loop@~sched/dispatch.rs",
         ];
         assert_eq!(trimmed(&frames), ["recv<u8>", "fetch", "nursery<..>", "{closure#0}"]);
+    }
+
+    #[test]
+    fn a_call_that_returns_by_a_jump_is_left_without_the_way_it_takes() {
+        let frames = [
+            "sisal::chan::rendezvous::in_fiber::<impl sisal::chan::rendezvous::Rendezvous<T>>::wait_to_receive",
+            "sisal_context::switch::x86_64::return_by_jump",
+            "app::fetch",
+        ];
+        assert_eq!(trimmed(&frames), [frames[0], frames[2]]);
     }
 
     #[test]

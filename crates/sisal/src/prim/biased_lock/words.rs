@@ -15,7 +15,8 @@
 //!
 //! Why no change is lost: as long as words are not shared they are changed under the lock, and when `have_come` is set nobody is in the middle of that, since it is
 //! set under the lock. Whoever takes the lock later finds it set. An owner that takes its own lock without looking again has not lost
-//! it, so nobody else has come: who takes the bias away waits until the owner has given the lock back, and it is never biased again.
+//! it, so nobody else has come: who takes the bias away waits until the owner has given the lock back, and it is never biased again. (Another may have had the lock
+//! before for something else, or have changed a word before it became the owner's, and have done since what belongs to that: this is for the user to order.)
 //!
 //! Other changes of such words, which their user makes under the lock, may be exchanges at any time: they are told apart by the lock from changes
 //! by a store, and by being exchanges from the rest.
