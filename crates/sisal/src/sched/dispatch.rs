@@ -287,6 +287,10 @@ impl Worker {
             return self.abandon_for(next);
         }
         if !self.heed_calls() && !self.fire_timers(self.read_clock()) && self.remote().inbox.is_empty() {
+            // What is kept for others of the usual size may be all that there is.
+            self.stacks.give_all(&self.shared);
+            self.shared.depot.trim();
+            self.shared.others.trim();
             std::thread::sleep(SHORTAGE_PAUSE);
         }
         if let Some(next) = self.pop_ready() {
